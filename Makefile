@@ -1,0 +1,43 @@
+# make demo | test | serve | bench | lint        PYTHON=python3.13 chooses the interpreter, VENV=.venv-313 the folder
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+
+.PHONY: demo serve test test-long bench lint clean
+
+$(VENV)/.ready: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.13 …" >&2; exit 2; }
+	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
+	$(RUN) -m pip install --quiet -r requirements.txt
+	@touch $@
+
+demo: $(VENV)/.ready
+	$(RUN) manage.py migrate --verbosity 0
+	$(RUN) manage.py demo
+
+serve: $(VENV)/.ready
+	$(RUN) manage.py migrate --verbosity 0
+	$(RUN) manage.py serve
+
+test: $(VENV)/.ready
+	$(RUN) -m pytest -q -m "not long"
+	DATABASE_URL=$${SQLITE_URL:-sqlite:///var/test.sqlite3} $(RUN) -m pytest -q -m "not long and not postgres"
+
+test-long: $(VENV)/.ready
+	$(RUN) -m pytest -q -m long
+
+bench: $(VENV)/.ready
+	$(RUN) -m bench
+
+lint: $(VENV)/.ready
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(BIN)/lint-imports
+	DATABASE_URL=sqlite:///:memory: DJANGO_SETTINGS_MODULE=tests.settings $(RUN) manage.py makemigrations --check --dry-run
+
+clean:
+	rm -rf $(VENV) var db.sqlite3* staticfiles

@@ -1,0 +1,8 @@
+"""The `documents` app: versioned documents whose stale saves are refused and kept."""
+
+from django.apps import AppConfig
+
+
+class DocumentsConfig(AppConfig):
+    name = "documents"
+    default_auto_field = "django.db.models.BigAutoField"

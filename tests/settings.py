@@ -1,0 +1,13 @@
+"""The example site's settings plus the suite's own app; the database comes from tests/postgres.py."""
+
+from project.settings import *  # noqa: F403
+from project.settings import DATABASES, INSTALLED_APPS
+
+DEBUG = False
+SECRET_KEY = "tests"
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.app"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # A file, not memory: threads and child processes open it too.
+    DATABASES["default"]["TEST"] = {"NAME": str(DATABASES["default"]["NAME"]) + ".test"}
