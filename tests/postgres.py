@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
-
 
 def start_server() -> str:
     """Start an embedded server in a fresh directory; return its URL. It is stopped and deleted at exit."""
