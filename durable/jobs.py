@@ -429,7 +429,7 @@ class Job(Run):
 def _add_flight(sender: type[models.Model], **_: Any) -> None:
     """Give a job that declares `one_in_flight` the unique column that keeps its promise: a value while open, NULL after."""
     if issubclass(sender, Job) and sender.one_in_flight:
-        sender.add_to_class("flight", models.CharField(max_length=500, null=True, unique=True, editable=False))
+        sender.add_to_class("flight", models.CharField(max_length=200, null=True, unique=True, editable=False))
 
 
 @functools.cache
