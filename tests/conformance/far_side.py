@@ -1,0 +1,68 @@
+"""
+The far side: the world outside the database, and what the bodies of a run are told to do there.
+
+It remembers every call, with the key that came with it and the fence of the claim under which it was made. A script says,
+for one run and one step, what the next starts of its body end in; without a script they succeed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["FAR_SIDE", "Call", "FarSide"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call that reached the outside world."""
+
+    step: str
+    key: str
+    fence: int  # of the claim under which the body ran
+
+
+class FarSide:
+    """What happened outside, per run; and the scripts. Used from many threads."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Any, list[Call]] = defaultdict(list)
+        self._scripts: dict[tuple[Any, str], deque[BaseException]] = defaultdict(deque)
+        self._here = threading.local()
+        self.before_call: Callable[[str], None] = lambda step: None  # a scheduler's gate
+
+    def works_under(self, fence: int) -> None:
+        """Say under which claim this thread carries a run on."""
+        self._here.fence = fence
+
+    def call(self, run: Any, step: str, key: str) -> str:
+        """Take one call. Return a handle: the same for the same key, as an honest API does."""
+        self.before_call(step)
+        self._calls[run.pk].append(Call(step=step, key=key, fence=self._here.fence))
+        return f"handle of {step}"
+
+    def calls(self, pk: Any) -> tuple[Call, ...]:
+        """Return every call made for that run, in order."""
+        return tuple(self._calls.get(pk, ()))
+
+    def script(self, pk: Any, step: str, *ends: BaseException) -> None:
+        """Let the next starts of that step's body end so, one after the other."""
+        self._scripts[pk, step].extend(ends)
+
+    def follow(self, run: Any, step: str) -> None:
+        """Raise what the script says, if it says anything. Called at the end of a body."""
+        script = self._scripts.get((run.pk, step))
+        if script:
+            raise script.popleft()
+
+    def forget(self, pk: Any) -> None:
+        """Drop what is remembered of that run."""
+        self._calls.pop(pk, None)
+        for known in [key for key in self._scripts if key[0] == pk]:
+            del self._scripts[known]
+
+
+FAR_SIDE = FarSide()
