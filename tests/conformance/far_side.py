@@ -7,13 +7,16 @@ for one run and one step, what the next starts of its body end in; without a scr
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FAR_SIDE", "Call", "FarSide"]
+__all__ = ["FAR_SIDE", "Call", "FarSide", "Paused"]
+
+
+class Paused(BaseException):
+    """The thread stops here, in the middle of a step; perhaps it wakes up, perhaps it was killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,7 @@ class Call:
 
     step: str
     key: str
-    fence: int  # of the claim under which the body ran
+    fence: int  # of the claim under which the body ran, as the run was read by it
 
 
 class FarSide:
@@ -31,17 +34,14 @@ class FarSide:
     def __init__(self) -> None:
         self._calls: dict[Any, list[Call]] = defaultdict(list)
         self._scripts: dict[tuple[Any, str], deque[BaseException]] = defaultdict(deque)
-        self._here = threading.local()
         self.before_call: Callable[[str], None] = lambda step: None  # a scheduler's gate
-
-    def works_under(self, fence: int) -> None:
-        """Say under which claim this thread carries a run on."""
-        self._here.fence = fence
 
     def call(self, run: Any, step: str, key: str) -> str:
         """Take one call. Return a handle: the same for the same key, as an honest API does."""
         self.before_call(step)
-        self._calls[run.pk].append(Call(step=step, key=key, fence=self._here.fence))
+        if any(isinstance(end, Paused) for end in self._scripts.get((run.pk, step), ())):
+            self.follow(run, step)  # before the call: a thread that wakes up makes it once, not again
+        self._calls[run.pk].append(Call(step=step, key=key, fence=run.fence))
         return f"handle of {step}"
 
     def calls(self, pk: Any) -> tuple[Call, ...]:
@@ -58,11 +58,15 @@ class FarSide:
         if script:
             raise script.popleft()
 
+    def unscript(self, pk: Any) -> None:
+        """Drop what is left of that run's scripts."""
+        for known in [key for key in self._scripts if key[0] == pk]:
+            del self._scripts[known]
+
     def forget(self, pk: Any) -> None:
         """Drop what is remembered of that run."""
         self._calls.pop(pk, None)
-        for known in [key for key in self._scripts if key[0] == pk]:
-            del self._scripts[known]
+        self.unscript(pk)
 
 
 FAR_SIDE = FarSide()

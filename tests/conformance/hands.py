@@ -1,9 +1,9 @@
 """
 Hands: threads that work on runs through their own connections and stop before every statement that others could notice.
 
-A gate stands before each statement on the watched table, before COMMIT and ROLLBACK, and before each call to the far
-side. Statements on other tables and savepoints are nobody's business until the COMMIT, so they are not gates: leaving
-them out loses no interleaving that anybody could tell from another.
+A gate stands before each write to the watched table and each read that decides something (EXISTS), before COMMIT and
+ROLLBACK, and before each call to the far side. Statements on other tables and savepoints are nobody's business until the
+COMMIT, and reads that only refresh an instance change nothing: leaving them out loses no outcome.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psycopg
 from django.db import OperationalError, connections
 
 from .far_side import FAR_SIDE
 from .oracle import Doer
 
 __all__ = ["Abandoned", "Hand"]
+
+
+#: How the ORM asks whether a row exists.
+_DECIDING = "SELECT 1 "
 
 
 class Abandoned(BaseException):
@@ -37,6 +42,7 @@ class Hand(threading.Thread):
         self._ordered = threading.Semaphore(0)
         self._go = threading.Semaphore(0)
         self._gated = False
+        self._pid = 0
         self.rest()
         self.start()
 
@@ -75,7 +81,9 @@ class Hand(threading.Thread):
     @property
     def pid(self) -> int:
         """The process id of its database session."""
-        return self._connection.connection.info.backend_pid if self._connection.connection else 0
+        with contextlib.suppress(psycopg.Error, AttributeError):  # it may be closed, or just be opened again
+            self._pid = self._connection.connection.info.backend_pid
+        return self._pid
 
     # Used by the work it carries out -----------------------------------------------------------------------------
 
@@ -130,7 +138,8 @@ class Hand(threading.Thread):
             raise Abandoned
 
     def _around(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if not self._gated or self._table not in sql:
+        reads = sql.startswith("SELECT") and not sql.startswith(_DECIDING) and "FOR UPDATE" not in sql
+        if not self._gated or self._table not in sql or reads:
             return execute(sql, params, many, context)
         known = [value for value in params or () if type(value) in (int, str, bool)]
         about = f"{' '.join(sql.split())} {known}"

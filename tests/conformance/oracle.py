@@ -44,7 +44,7 @@ def check_state(subject: Subject, sight: Sight) -> None:
         tidy = sight.lease == "none" and sight.due == "never" and sight.row["settled_at"] is not None
         _law(tidy, "S6: a settled run has no lease, is never due, and knows when it settled")
         if status == machine.done:
-            missing = [step for step, seen in sight.receipts.items() if seen.at is None]
+            missing = [step for step in subject.carries(sight.row) if sight.receipts[step].at is None]
             _law(not missing, f"S6: the run is done without a receipt of {missing}")
     else:
         _law(sight.row["settled_at"] is None, "S3: an open run that says it is settled is seen by nobody")
@@ -95,14 +95,14 @@ def check_end(subject: Subject, pk: Any, carry_on: Any) -> Sight:
     """
     model = subject.model
     for _ in range(20):
-        sight = look(model, pk)
+        sight = look(subject, pk)
         assert sight is not None
         check_state(subject, sight)
         if sight.status in model.MACHINE.terminal:
             _law(not claim(model, using="default", owner="x", lease=60, taking=Taking(pk=pk)), "S6: it was taken again")
             return sight
-        model.maintain("default")
         expire_leases(model(pk=pk))
+        model.maintain("default")
         ahead = Taking(ahead=True, also=model.can_carry_out()).condition(model.MACHINE)
         _law(model._base_manager.filter(ahead, pk=pk).exists(), "S3: no boot pass would ever take it")
         _law(carry_on(pk), "S3: it could not be claimed")

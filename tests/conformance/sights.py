@@ -14,6 +14,7 @@ from durable.clock import now_sql
 
 from .far_side import FAR_SIDE, Call
 from .models import Trace
+from .subjects import Subject
 
 __all__ = ["Seen", "Sight", "look"]
 
@@ -56,23 +57,32 @@ class Sight:
         return json.dumps([plain, self.lease, self.due, self.traces, calls], default=str)
 
 
-def look(model: Any, pk: Any) -> Sight | None:
+def look(subject: Subject, pk: Any) -> Sight | None:
     """Return what another session sees of that run now; None when it is not there."""
+    model: Any = subject.model
     table, now = model._meta.db_table, now_sql(connection.vendor)
     rows = model._base_manager.raw(
-        f"SELECT run.*, lease_expires_at > {now} AS is_held, due_at <= {now} AS is_due FROM {table} run WHERE id = %s",
-        [model._meta.pk.get_db_prep_value(pk, connection)],
+        f"SELECT run.*, lease_expires_at > {now} AS is_held, due_at <= {now} AS is_due,"
+        f" ARRAY(SELECT step FROM {Trace._meta.db_table} WHERE run = run.id ORDER BY step) AS traces"
+        f" FROM {table} run WHERE id = %s",
+        [pk],
     )
     for run in rows:
         return Sight(
             row={field.attname: getattr(run, field.attname) for field in model._meta.concrete_fields},
             lease="none" if run.is_held is None else "held" if run.is_held else "lapsed",
             due="never" if run.is_due is None else "now" if run.is_due else "later",
-            receipts={receipt.step: Seen(at=receipt.at, fence=receipt.fence) for receipt in run.receipts()},
-            traces=tuple(sorted(Trace.objects.filter(run=pk).values_list("step", flat=True))),
+            receipts=_receipts(subject, run),
+            traces=tuple(run.traces),
             calls=FAR_SIDE.calls(pk),
         )
     return None
+
+
+def _receipts(subject: Subject, run: Any) -> dict[str, Seen]:
+    """Return what is recorded of every step the kind ever had, whatever code is deployed now."""
+    with subject.deployed(subject.every):
+        return {receipt.step: Seen(at=receipt.at, fence=receipt.fence) for receipt in run.receipts()}
 
 
 def _timeless(value: Any) -> Any:

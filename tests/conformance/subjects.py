@@ -26,13 +26,21 @@ class Subject(Protocol):
     model: type[Run]
     in_database: frozenset[str]  # steps that leave one Trace in their receipt's transaction
     outside: frozenset[str]  # steps that call the far side, and say that a repeat is possible
+    every: Story  # all steps any code of this kind ever had
     stories: tuple[Story, ...]  # lists of steps that the short programs are explored with, small to large
+    deploys: tuple[Story, ...]  # the lists that successive deploys have in the longer lives; the last one knows them all
 
     def make(self) -> Any:
         """Record a fresh run that is due now, with the steps of the code that is deployed."""
 
     def deployed(self, story: Story) -> contextlib.AbstractContextManager[None]:
         """Be code that has these steps, in this order."""
+
+    def carries(self, row: dict[str, Any]) -> set[str]:
+        """Return the steps this row says it consists of."""
+
+    def start(self, key: str) -> Any:
+        """Start a run under that key, or find the one there is."""
 
     def cancel(self, run: Any) -> bool:
         """Let staff cancel it. False where it was too late."""
@@ -48,7 +56,9 @@ class Jobs:
     model = Chore
     in_database = frozenset({"draw", "tell", "close"})
     outside = frozenset({"call", "tell"})
+    every = ("draw", "call", "tell", "close")
     stories = (("draw",), ("call",), ("tell",), ("draw", "call"), ("call", "close"), ("draw", "tell", "close"))
+    deploys = (("draw", "call"), ("draw", "call", "close"), ("close", "call", "draw"), ("draw", "call", "tell", "close"))
 
     def make(self) -> Chore:
         return Chore.objects.start()
@@ -60,6 +70,12 @@ class Jobs:
             yield
         finally:
             Chore.carried = before
+
+    def carries(self, row: dict[str, Any]) -> set[str]:
+        return set(row["step_names"].split(","))
+
+    def start(self, key: str) -> Chore:
+        return Chore.objects.start(key=key)
 
     def cancel(self, run: Chore) -> bool:
         return run.cancel()

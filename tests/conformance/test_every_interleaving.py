@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -13,24 +14,26 @@ from .subjects import SUBJECTS, Subject
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
-SHORT = [
-    pytest.param(subject, program, story, id=f"{subject.name}-{program.name}-{'+'.join(story)}".replace(" ", "_"))
-    for subject in SUBJECTS
-    for program in PROGRAMS
-    for story in subject.stories
-    if len(story) <= program.most_steps
-]
+
+def _scenarios() -> Iterator[object]:
+    for subject in SUBJECTS:
+        for program in PROGRAMS:
+            for story in subject.stories:
+                name = f"{subject.name}-{program.name}-{'+'.join(story)}".replace(" ", "_")
+                marks = [pytest.mark.long] if len(story) > program.most_steps else []
+                yield pytest.param(subject, program, story, id=name, marks=marks)
 
 
 @pytest.fixture
-def stage(request) -> Iterator[Stage]:
+def stage(request, caplog) -> Iterator[Stage]:
+    caplog.set_level(logging.CRITICAL, logger="durable")  # thousands of lost leases are no news here
     stage = Stage(request.getfixturevalue("subject"), hands=4)
     yield stage
     stage.close()
 
 
-@pytest.mark.parametrize(("subject", "program", "story"), SHORT)
-def test_no_interleaving_breaks_a_law(stage: Stage, subject: Subject, program: Program, story: tuple[str, ...]):
+@pytest.mark.parametrize(("subject", "program", "story"), list(_scenarios()))
+def test_no_interleaving_breaks_a_law(stage: Stage, subject: Subject, program: Program, story: tuple[str, ...], report):
     def make():
         run = subject.make()
         program.prepare(run, story)
@@ -39,5 +42,5 @@ def test_no_interleaving_breaks_a_law(stage: Stage, subject: Subject, program: P
     with subject.deployed(story):
         found = explore(stage, program.parts, make)
 
-    print(f"\n{subject.name}: {program.name}, {' '.join(story)}: {found}")
+    report(found)
     assert found.complete
