@@ -15,9 +15,10 @@ SECONDS_PER_CALL = 20
 ENDED = {"canceled", "incomplete_expired"}
 
 
-def client() -> stripe.StripeClient:
-    """Return a client for the configured account and address."""
-    addresses = {"api": settings.STRIPE_API_BASE} if settings.STRIPE_API_BASE else {}
+def client(address: str | None = None) -> stripe.StripeClient:
+    """Return a client for the configured account, at the configured address unless told another."""
+    address = address or settings.STRIPE_API_BASE
+    addresses = {"api": address} if address else {}
     return stripe.StripeClient(
         settings.STRIPE_API_KEY,
         base_addresses=addresses,

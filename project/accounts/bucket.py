@@ -23,11 +23,11 @@ class BucketError(Exception):
     """Some objects could not be deleted. The message counts them, and names the first few with S3's reason."""
 
 
-def client() -> Any:
-    """Return a client for the configured store."""
+def client(address: str | None = None) -> Any:
+    """Return a client for the configured store, at the configured address unless told another."""
     return boto3.client(
         "s3",
-        endpoint_url=settings.S3_ENDPOINT_URL or None,
+        endpoint_url=address or settings.S3_ENDPOINT_URL or None,
         aws_access_key_id=settings.S3_ACCESS_KEY_ID,
         aws_secret_access_key=settings.S3_SECRET_ACCESS_KEY,
         region_name=settings.S3_REGION,
@@ -40,9 +40,9 @@ def prefix_for(user_id: int) -> str:
     return f"users/{int(user_id)}/"
 
 
-def count_objects(bucket: str, prefix: str) -> int:
+def count_objects(bucket: str, prefix: str, *, address: str | None = None) -> int:
     """Return how many versions and delete markers are stored below the prefix."""
-    return sum(1 for _ in _versions(client(), bucket, prefix))
+    return sum(1 for _ in _versions(client(address), bucket, prefix))
 
 
 def delete_objects(bucket: str, prefix: str) -> int:

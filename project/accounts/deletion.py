@@ -51,6 +51,9 @@ class AccountDeletion(Job):
     def on_start(self) -> None:
         get_user_model().objects.filter(pk=self.user_id).update(deletion_pending_at=Now())
 
+    def on_cancel(self) -> None:
+        get_user_model().objects.filter(pk=self.user_id).update(deletion_pending_at=None)
+
     # Stripe's v1 DELETE takes no idempotency key; what makes a repeat harmless is that a second cancel changes nothing.
     @step(external="idempotent", timeout=60)
     def cancel_subscription(self) -> None:

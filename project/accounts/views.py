@@ -1,5 +1,6 @@
 """The pages: home, "delete my account", and the progress that outlives the account."""
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -38,7 +39,8 @@ def progress(request: HttpRequest, token: str) -> HttpResponse:
     deletion = deletion_for(token)
     if deletion is None:
         raise Http404(_("There is no deletion at this address."))
-    return render(request, "accounts/progress.html", {"progress": progress_of(deletion)})
+    shown = {"progress": progress_of(deletion), "for_developers": settings.DEBUG}
+    return render(request, "accounts/progress.html", shown)
 
 
 def _subscription_of(user) -> Subscription | None:
