@@ -33,14 +33,17 @@ class AccountDeletion(Job):
     files_deleted = models.PositiveIntegerField(null=True, editable=False)
     objects_deleted = models.PositiveIntegerField(null=True, editable=False)
 
-    one_in_flight = ["user_id"]
-
     @classmethod
     def start_for(cls, user: Any, *, initiated_by: str = "user") -> "AccountDeletion":
         """Start the deletion in the caller's transaction; asked again, return the same one."""
+        # A canceled deletion keeps its key for ever; who asks again later gets the next one.
+        canceled = cls.objects.filter(user_id=user.pk, status="canceled").count()
+        key = f"delete:{user.pk}:{canceled}" if canceled else f"delete:{user.pk}"
+        if started := cls.objects.filter(key=key).first():
+            return started
         paid = getattr(user, "subscription", None)
         return cls.objects.start(
-            key=f"delete:{user.pk}",
+            key=key,
             user_id=user.pk,
             subscription=paid.subscription if paid else "",
             customer=paid.customer if paid else "",

@@ -36,7 +36,7 @@ def calls_per_step(far_sides: FarSides, deletion: AccountDeletion) -> list[Recei
             request=request,
             key=key,
             received=counts.total(),
-            statuses=", ".join(f"{status} ×{count}" for status, count in sorted(counts.items())),
+            statuses=", ".join(f"{count} x {status}" for status, count in sorted(counts.items())),
         )
         for (step, request, key), counts in statuses.items()
     ]

@@ -89,7 +89,7 @@ def _draw(show: Show, far_sides: FarSides, deletion: AccountDeletion) -> None:
             (
                 receipt.step,
                 receipt.guarantee,
-                f"{receipt.at:%H:%M:%S.%f}"[:-3] if receipt.at else "–",
+                f"{receipt.at:%H:%M:%S.%f}"[:-3] if receipt.at else "-",
                 receipt.owner,
                 "" if receipt.took is None else f"{receipt.took:.3f} s",
                 receipt.starts,
@@ -101,7 +101,7 @@ def _draw(show: Show, far_sides: FarSides, deletion: AccountDeletion) -> None:
     show.table(
         "What the far sides received",
         ("step", "request", "times", "answers", "key"),
-        ((call.step, call.request, call.received, call.statuses, call.key or "–") for call in calls),
+        ((call.step, call.request, call.received, call.statuses, call.key or "-") for call in calls),
     )
     total = sum(call.received for call in calls)
     recorded = sum(receipt.at is not None for receipt in receipts)

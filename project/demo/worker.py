@@ -22,7 +22,7 @@ class StoryError(Exception):
 
 
 def kill_in_step_three(deletion: AccountDeletion, files: int) -> tuple[int, int]:
-    """Run a worker until half of the files are gone, kill it there; return its process id and how many files are left."""
+    """Run a worker until half of the files are gone, and kill it; return its process id and how many files are left."""
     with manage("reconcile", "--watch", USER_FILES_PAUSE=PAUSE_PER_FILE) as worker:
         _wait(worker, "the worker to delete half of the files", lambda: userfiles.count(deletion.user_id) <= files // 2)
         os.kill(worker.pid, signal.SIGKILL)

@@ -39,6 +39,10 @@ class Call:
             fate=fate,
         )
 
+    def content(self) -> bytes:
+        """Return the body as it arrived."""
+        return base64.b64decode(self.body)
+
 
 class CallLog:
     """A file of calls."""

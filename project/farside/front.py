@@ -87,6 +87,10 @@ class Front:
         """Return what was received so far, oldest first."""
         return self.log.read()
 
+    def unused(self) -> list[str]:
+        """Return the rules that no call has used."""
+        return [f"{rule.kind} {rule.method} {rule.path}" for rule in self._rules]
+
     def _add(self, rule: _Rule) -> None:
         with self._lock:
             self._rules.append(rule)

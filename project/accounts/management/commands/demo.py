@@ -1,4 +1,4 @@
-"""`manage.py demo`: an account deletion, killed half-way, finishes from its receipts. On real parts, on this machine."""
+"""`manage.py demo`: an account deletion, killed half-way, finishes from its receipts."""
 
 from typing import Any
 
