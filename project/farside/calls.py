@@ -58,4 +58,6 @@ class CallLog:
 
     def read(self) -> list[Call]:
         """Return every call so far, oldest first."""
-        return [Call(**json.loads(line)) for line in self.path.read_text().splitlines()]
+        # The last line may be half written: another process may still be at it.
+        whole = self.path.read_text().rpartition("\n")[0]
+        return [Call(**json.loads(line)) for line in whole.splitlines()]
