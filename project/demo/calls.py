@@ -1,11 +1,11 @@
-"""What the far sides received for one run, counted per step and key."""
+"""What the far sides received for the two runs of the story, counted per step and key."""
 
 from collections import Counter
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 from project.accounts import bucket
-from project.accounts.models import AccountDeletion
+from project.accounts.models import AccountDeletion, SubscriptionOpening
 from project.farside import FarSides
 from project.farside.calls import Call
 
@@ -23,9 +23,9 @@ class Received:
     statuses: str
 
 
-def calls_per_step(far_sides: FarSides, deletion: AccountDeletion) -> list[Received]:
-    """Return the calls of this run, in the order of its steps."""
-    kinds = [kind for call in far_sides.stripe.calls() if (kind := _at_stripe(call, deletion))]
+def calls_per_step(far_sides: FarSides, opening: SubscriptionOpening, deletion: AccountDeletion) -> list[Received]:
+    """Return the calls of both runs, in the order of their steps."""
+    kinds = [kind for call in far_sides.stripe.calls() if (kind := _at_stripe(call, opening, deletion))]
     kinds += [kind for call in far_sides.s3.calls() if (kind := _at_s3(call, deletion))]
     statuses: dict[tuple[str, str, str], Counter[int]] = {}
     for step, request, key, status in kinds:
@@ -42,8 +42,11 @@ def calls_per_step(far_sides: FarSides, deletion: AccountDeletion) -> list[Recei
     ]
 
 
-def _at_stripe(call: Call, deletion: AccountDeletion) -> tuple[str, str, str, int] | None:
+def _at_stripe(call: Call, opening: SubscriptionOpening, deletion: AccountDeletion) -> tuple[str, str, str, int] | None:
     path = urlsplit(call.path).path
+    for step in opening.steps():
+        if call.key == opening.key_for(step):
+            return step, f"{call.method} {path.removeprefix('/v1/').removesuffix('s')}", call.key, call.status
     if path == f"/v1/subscriptions/{deletion.subscription}":
         return "cancel_subscription", f"{call.method} subscription", call.key, call.status
     if path == f"/v1/customers/{deletion.customer}":
@@ -57,7 +60,7 @@ def _at_s3(call: Call, deletion: AccountDeletion) -> tuple[str, str, str, int] |
     if address.path.strip("/") != deletion.bucket:
         return None
     if call.method == "POST" and "delete" in query:
-        return "delete_objects", "delete up to 1000 objects", "", call.status
+        return "delete_objects", "POST ?delete", "", call.status
     if query.get("prefix") == [bucket.prefix_for(deletion.user_id)]:
-        return "delete_objects", "list what is there", "", call.status
+        return "delete_objects", "GET ?versions", "", call.status
     return None

@@ -10,7 +10,7 @@ import stripe
 from django.contrib.auth import get_user_model
 
 from project.accounts import billing, bucket, userfiles
-from project.accounts.models import AccountDeletion, Subscription
+from project.accounts.models import AccountDeletion, Subscription, SubscriptionOpening
 from project.farside import FarSides
 
 from .calls import calls_per_step
@@ -31,10 +31,12 @@ def after_the_kill(deletion: AccountDeletion, *, files: int, left: int) -> Itera
     yield "the account is blocked, and its row is still there", _is_blocked(deletion.user_id)
 
 
-def at_the_end(deletion: AccountDeletion, far_sides: FarSides, *, left: int, objects: int) -> Iterator[Finding]:
+def at_the_end(
+    opening: SubscriptionOpening, deletion: AccountDeletion, far_sides: FarSides, *, left: int, objects: int
+) -> Iterator[Finding]:
     """What must be true when `reconcile` has returned."""
     receipts = deletion.receipts()
-    calls = {(call.step, call.request): call.received for call in calls_per_step(far_sides, deletion)}
+    calls = {(call.step, call.request): call.received for call in calls_per_step(far_sides, opening, deletion)}
     api = billing.client(far_sides.stripe.upstream).v1
     user_id = deletion.user_id
     prefix = bucket.prefix_for(user_id)

@@ -49,11 +49,12 @@ class RichShow(Show):
         self.console.print(sentence, markup=False, soft_wrap=True)
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        drawn = Table(title=title, title_justify="left", title_style="bold")
+        drawn = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
         for column in columns:
-            drawn.add_column(column, overflow="fold")
+            drawn.add_column(column, no_wrap=True)
         for row in rows:
             drawn.add_row(*(str(cell) for cell in row))
+        self.console.print()
         self.console.print(drawn)
 
 

@@ -13,10 +13,14 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from project.accounts import billing, bucket, userfiles
-from project.accounts.models import Subscription, SubscriptionOpening
+from project.accounts.models import SubscriptionOpening
 from project.farside import FarSides
 
-__all__ = ["open_subscription", "point_site_at", "put_up", "staff_user"]
+__all__ = ["StageError", "open_subscription", "point_site_at", "put_up", "staff_user"]
+
+
+class StageError(Exception):
+    """The stage could not be set. The message is the error of the far side."""
 
 
 def point_site_at(far_sides: FarSides, files: Path) -> None:
@@ -43,8 +47,8 @@ def put_up(user: Any, far_sides: FarSides, *, files: int, objects: int) -> None:
             pool.submit(s3.put_object, Bucket=settings.S3_BUCKET, Key=f"{prefix}photo-{number:04}.jpg", Body=b"photo")
 
 
-def open_subscription(user: Any, far_sides: FarSides) -> Subscription:
-    """Open a subscription for the user, as the site would: with a job."""
+def open_subscription(user: Any, far_sides: FarSides) -> SubscriptionOpening:
+    """Open a subscription for the user, as the site would: with a job. Return it, done."""
     stripe = billing.client(far_sides.stripe.upstream).v1
     product = stripe.products.create({"name": "Paper"})
     plan = stripe.plans.create({"amount": 900, "currency": "eur", "interval": "month", "product": product.id})
@@ -53,8 +57,9 @@ def open_subscription(user: Any, far_sides: FarSides) -> Subscription:
     opening = SubscriptionOpening.objects.start(
         key=f"open:{plan.id}", user_id=user.pk, email=user.email, plan=plan.id, payment_method=method.id
     )
-    opening.run()
-    return Subscription.objects.get(user_id=user.pk)
+    if not opening.run():
+        raise StageError(opening.last_error)
+    return opening
 
 
 def staff_user(name: str, password: str) -> Any:

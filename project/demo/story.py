@@ -9,7 +9,7 @@ from pathlib import Path
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from project.accounts.models import AccountDeletion
+from project.accounts.models import AccountDeletion, SubscriptionOpening
 from project.farside import FarSides, running
 
 from .calls import calls_per_step
@@ -40,7 +40,7 @@ def tell(show: Show) -> bool:
 
 
 def _tell(show: Show, far_sides: FarSides) -> bool:
-    deletion = _begin(show, far_sides)
+    opening, deletion = _begin(show, far_sides)
 
     show.part("A worker starts, and is killed in the middle of step 3")
     pid, left = kill_in_step_three(deletion, FILES)
@@ -54,23 +54,23 @@ def _tell(show: Show, far_sides: FarSides) -> bool:
     deletion.refresh_from_db()
 
     show.part("What is recorded, and what is true")
-    _draw(show, far_sides, deletion)
-    verdicts += _facts(show, at_the_end(deletion, far_sides, left=left, objects=OBJECTS))
+    _draw(show, far_sides, opening, deletion)
+    verdicts += _facts(show, at_the_end(opening, deletion, far_sides, left=left, objects=OBJECTS))
     verdicts += _facts(show, _ask_again(deletion, far_sides))
     return all(verdicts)
 
 
-def _begin(show: Show, far_sides: FarSides) -> AccountDeletion:
+def _begin(show: Show, far_sides: FarSides) -> tuple[SubscriptionOpening, AccountDeletion]:
     show.part("A person")
     name = f"ada-{secrets.token_hex(2)}"
     user = get_user_model().objects.create_user(name, f"{name}@example.org", None)
-    paid = open_subscription(user, far_sides)
+    opening = open_subscription(user, far_sides)
     put_up(user, far_sides, files=FILES, objects=OBJECTS)
-    show.say(f"{name} (user {user.pk}): {paid.customer}, {paid.subscription}, {FILES} files, {OBJECTS} objects")
+    show.say(f"{name} (user {user.pk}): {opening.customer}, {opening.subscription}, {FILES} files, {OBJECTS} objects")
     with transaction.atomic():
         deletion = AccountDeletion.start_for(user)
     show.say(f"{name} asks to be deleted: run {deletion.pk}")
-    return deletion
+    return opening, deletion
 
 
 def _ask_again(deletion: AccountDeletion, far_sides: FarSides) -> Iterable[Finding]:
@@ -80,10 +80,10 @@ def _ask_again(deletion: AccountDeletion, far_sides: FarSides) -> Iterable[Findi
     yield "run again, the settled run answers from its receipts: no further call", is_done and before == after
 
 
-def _draw(show: Show, far_sides: FarSides, deletion: AccountDeletion) -> None:
-    receipts = deletion.receipts()
+def _draw(show: Show, far_sides: FarSides, opening: SubscriptionOpening, deletion: AccountDeletion) -> None:
+    receipts = [*opening.receipts(), *deletion.receipts()]
     show.table(
-        "Receipts",
+        f"Receipts of the opening ({len(opening.receipts())} steps) and of the deletion ({len(deletion.receipts())})",
         ("step", "guarantee", "when (UTC)", "by", "took", "starts"),
         (
             (
@@ -97,15 +97,21 @@ def _draw(show: Show, far_sides: FarSides, deletion: AccountDeletion) -> None:
             for receipt in receipts
         ),
     )
-    calls = calls_per_step(far_sides, deletion)
+    calls = calls_per_step(far_sides, opening, deletion)
     show.table(
         "What the far sides received",
-        ("step", "request", "times", "answers", "key"),
-        ((call.step, call.request, call.received, call.statuses, call.key or "-") for call in calls),
+        ("step", "request", "received", "key"),
+        ((call.step, call.request, call.statuses, _short(call.key)) for call in calls),
     )
     total = sum(call.received for call in calls)
     recorded = sum(receipt.at is not None for receipt in receipts)
     show.say(f"in all: {recorded} receipts, {sum(r.starts for r in receipts)} starts of a step, {total} calls received")
+
+
+def _short(key: str) -> str:
+    """Return a key without its kind and the beginning of the run's id, which would fill the table."""
+    _, run, step = key.split(":") if key else ("", "", "")
+    return f"…{run[-4:]}:{step}" if key else "-"
 
 
 def _facts(show: Show, findings: Iterable[Finding]) -> list[bool]:

@@ -58,9 +58,7 @@ def files_root(tmp_path, settings):
 @pytest.fixture
 def plan(stripe_itself):
     product = stripe_itself.products.create({"name": "Paper"})
-    return stripe_itself.plans.create(
-        {"amount": 900, "currency": "eur", "interval": "month", "product": product.id}
-    ).id
+    return stripe_itself.plans.create({"amount": 900, "currency": "eur", "interval": "month", "product": product.id}).id
 
 
 @pytest.fixture

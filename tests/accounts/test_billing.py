@@ -63,7 +63,9 @@ def test_a_live_object_asked_for_with_a_test_key_is_not_gone(stripe_front):
         billing.cancel_subscription("sub_1", key="k")
 
 
-@pytest.mark.parametrize("call", [lambda: billing.cancel_subscription("sub_1", key="k"), lambda: billing.delete_customer("cus_1")])
+@pytest.mark.parametrize(
+    "call", [lambda: billing.cancel_subscription("sub_1", key="k"), lambda: billing.delete_customer("cus_1")]
+)
 def test_a_wrong_api_key_is_an_error_not_already_gone(stripe_front, settings, call):
     settings.STRIPE_API_KEY = "wrong"
 

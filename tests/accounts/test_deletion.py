@@ -63,11 +63,11 @@ def test_who_never_paid_is_deleted_without_a_call_to_stripe(stripe_front, bucket
 def test_the_account_is_blocked_in_the_transaction_that_starts_the_deletion(stripe_front, bucket_name):
     user = UserFactory()
 
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
+    with transaction.atomic():
         AccountDeletion.start_for(user)
         user.refresh_from_db()
         assert user.deletion_pending_at is not None
-        _ = 1 / 0
+        transaction.set_rollback(True)
 
     user.refresh_from_db()
     assert user.deletion_pending_at is None
@@ -191,7 +191,11 @@ def test_a_row_that_is_protected_keeps_the_last_step_open_and_the_others_are_not
 def test_a_failing_step_keeps_its_error_and_the_steps_before_it(subscriber, s3_front):
     deletion = AccountDeletionFactory(user=subscriber)
     s3_front.refuse_next(
-        "GET", f"/{deletion.bucket}", status=403, body=b"<Error><Code>AccessDenied</Code></Error>", content_type="text/xml"
+        "GET",
+        f"/{deletion.bucket}",
+        status=403,
+        body=b"<Error><Code>AccessDenied</Code></Error>",
+        content_type="text/xml",
     )
 
     assert deletion.run() is False
@@ -208,7 +212,11 @@ def test_an_answer_lost_after_stripe_acted_is_repeated_once_and_all_is_well(subs
     assert deletion.run() is False
     assert deletion.run() is True
 
-    deletes = [call.status for call in stripe_front.calls() if call.path == f"/v1/customers/{deletion.customer}" and call.method == "DELETE"]
+    deletes = [
+        call.status
+        for call in stripe_front.calls()
+        if call.path == f"/v1/customers/{deletion.customer}" and call.method == "DELETE"
+    ]
     assert deletes == [200, 404]
 
 

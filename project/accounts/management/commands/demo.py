@@ -14,6 +14,7 @@ class Command(BaseCommand):
     help = "Delete an account whose worker is killed half-way; finish it from its receipts; check everything."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from project.demo.stage import StageError
         from project.demo.story import StoryError, tell
 
         require_database()
@@ -23,7 +24,7 @@ class Command(BaseCommand):
             all_true = tell(drawn)
         except FarSideError as error:
             raise CommandError(str(error), returncode=2) from None
-        except StoryError as error:
+        except (StageError, StoryError) as error:
             raise CommandError(str(error), returncode=1) from None
         except KeyboardInterrupt:
             message = "Stopped. The servers and the worker are stopped too."
