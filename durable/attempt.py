@@ -76,8 +76,12 @@ def _advance(run: Any, claim: Claim) -> Outcome:
         _persistently(claim, lambda: claim.release(attempts=_not_counted(run), last_error=run.last_error))
         return Outcome.INTERRUPTED
     except Wait as wait:
-        note = clean_text(wait.reason)
-        _persistently(claim, lambda: claim.release(due_in=wait.seconds, attempts=_not_counted(run), last_error=note))
+        left: dict[str, Any] = {
+            "due_in": wait.seconds,
+            "attempts": _not_counted(run),
+            "last_error": clean_text(wait.reason),
+        }
+        _persistently(claim, lambda: claim.release(**left))
         signals.send(signals.run_waiting, run, seconds=wait.seconds, reason=wait.reason, claim=claim)
         return Outcome.WAITING
     except Exception as error:  # noqa: BLE001 - the one place that catches what users raise
@@ -99,7 +103,7 @@ def _failed(run: Any, claim: Claim, error: BaseException) -> Outcome:
 
 
 def _not_counted(run: Any) -> int:
-    return max(0, run.attempts - 1)
+    return max(0, int(run.attempts) - 1)
 
 
 def _persistently(claim: Claim, write: Callable[[], Any]) -> Any:

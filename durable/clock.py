@@ -41,7 +41,9 @@ class InSeconds(Func):
     def __init__(self, seconds: float) -> None:
         super().__init__(Value(seconds_param(seconds)))
 
-    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any) -> tuple[str, list[Any]]:
+    def as_sql(  # type: ignore[override]
+        self, compiler: Any, connection: BaseDatabaseWrapper, **extra: Any
+    ) -> tuple[str, list[Any]]:
         return later_sql(connection.vendor), [self.get_source_expressions()[0].value]
 
 

@@ -29,10 +29,10 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.db import connections
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from .clock import InSeconds, later_sql, now_sql, seconds_param
@@ -190,7 +190,7 @@ class Claim:
         lease: float,
         lost_owner: str | None = None,
     ) -> None:
-        self.model = model
+        self.model: Any = model
         self.machine: Machine = model.MACHINE
         self.alias = using
         self.pk = pk
@@ -329,8 +329,8 @@ class Claim:
 
 
 @functools.lru_cache(maxsize=1024)
-def _owners_update(  # noqa: PLR0913 - each is a part of one statement
-    model: type[Model], vendor: str, shape: tuple[tuple[str, str], ...], unless: str | None, states: int, waits: bool
+def _owners_update(
+    model: type[Any], vendor: str, shape: tuple[tuple[str, str], ...], unless: str | None, states: int, waits: bool
 ) -> str:
     column = _columns(model)
     table = _quote(model._meta.db_table)
@@ -361,7 +361,9 @@ def _claim_in_one_statement(
     params += [field(name).get_db_prep_value(value, connection) for name, value in taking.also]
     params += [limit, machine.claimed, machine.claimed, seconds_param(lease), owner]
     when = "this" if taking.pk is not None else "ahead" if taking.ahead else "due"
-    sql = _claim_sql(model, when, taking.untouched_since is not None, tuple(name for name, _ in taking.also))
+    sql = _claim_sql(
+        cast("Any", model), when, taking.untouched_since is not None, tuple(name for name, _ in taking.also)
+    )
     runs = list(model._base_manager.using(using).raw(sql, params))
     runs.sort(key=lambda run: (run.due_at is None, run.due_at))
     return [
@@ -371,7 +373,7 @@ def _claim_in_one_statement(
 
 
 @functools.lru_cache(maxsize=1024)
-def _claim_sql(model: type[Model], when: str, untouched: bool, also: tuple[str, ...]) -> str:
+def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) -> str:
     now, column, table = now_sql("postgresql"), _columns(model), _quote(model._meta.db_table)
     conditions = {
         "due": f"{column['due_at']} <= {now}",
@@ -435,9 +437,9 @@ def _claim_of(run: Any, using: str, owner: str, lease: float, lost_owner: str | 
     return Claim(type(run), using=using, pk=run.pk, fence=run.fence, owner=owner, lease=lease, lost_owner=lost_owner)
 
 
-def _columns(model: type[Model]) -> dict[str, str]:
+def _columns(model: type[Any]) -> dict[str, str]:
     return {field.name: _quote(field.column) for field in model._meta.concrete_fields}
 
 
-def _quote(name: str) -> str:
-    return '"{}"'.format(name.replace('"', '""'))
+def _quote(name: str | None) -> str:
+    return '"{}"'.format(str(name).replace('"', '""'))

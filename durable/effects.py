@@ -95,7 +95,7 @@ def timed(claim: Claim, seconds: float, *, in_transaction: bool) -> Iterator[Non
 def outside_transaction(using: str) -> bool:
     """Return whether a receipt may be committed on that alias: no transaction is open, but a test case's own."""
     blocks = connections[using].atomic_blocks
-    return not blocks or blocks[-1]._from_testcase
+    return not blocks or blocks[-1]._from_testcase  # type: ignore[attr-defined]
 
 
 def _refuse_broken(connection: Any) -> None:

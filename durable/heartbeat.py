@@ -85,7 +85,7 @@ class Heartbeat:
                 claim.lost = True
                 self.let_go(claim)
                 logger.info("lease lost kind=%s pk=%s fence=%s", claim.model._meta.label, claim.pk, claim.fence)
-        except Exception:  # noqa: BLE001 - the thread must outlive any trouble of the database
+        except Exception:
             logger.warning("heartbeat failed kind=%s pk=%s", claim.model._meta.label, claim.pk, exc_info=True)
             connections[claim.alias].close()
             pause = min(pause, 1.0)
@@ -115,7 +115,7 @@ def let_go(claim: Claim) -> None:
 
 
 def _forget_after_fork() -> None:
-    global _process  # noqa: PLW0603 - a forked child has none of its parent's threads or claims
+    global _process
     _process = Heartbeat()
 
 

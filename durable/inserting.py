@@ -33,9 +33,10 @@ def insert(run: Any, using: str, *, lease: float | None) -> bool:
     The columns that the database fills in are read from the row when somebody asks for them.
     """
     connection = connections[using]
+    model: Any = type(run)
     names: list[str] = []
     params: list[Any] = []
-    for field in _plain_fields(type(run)):
+    for field in _plain_fields(model):
         value = field.pre_save(run, True)
         if isinstance(value, DatabaseDefault):
             continue
@@ -44,7 +45,7 @@ def insert(run: Any, using: str, *, lease: float | None) -> bool:
     if lease is not None:
         params.append(seconds_param(lease))
     with connection.cursor() as cursor:
-        cursor.execute(_insert_sql(type(run), connection.vendor, tuple(names), lease is not None), params)
+        cursor.execute(_insert_sql(model, connection.vendor, tuple(names), lease is not None), params)
         made = bool(cursor.rowcount == 1)
     run._state.db = using
     run._state.adding = not made
@@ -55,7 +56,7 @@ def insert(run: Any, using: str, *, lease: float | None) -> bool:
 
 
 @functools.cache
-def _plain_fields(model: type[models.Model]) -> tuple[models.Field[Any, Any], ...]:
+def _plain_fields(model: Any) -> tuple[models.Field[Any, Any], ...]:
     by_the_database = {*_NOW, "lease_expires_at"}
     return tuple(
         field for field in model._meta.concrete_fields if not field.generated and field.name not in by_the_database
@@ -63,7 +64,7 @@ def _plain_fields(model: type[models.Model]) -> tuple[models.Field[Any, Any], ..
 
 
 @functools.lru_cache(maxsize=1024)
-def _insert_sql(model: type[models.Model], vendor: str, names: tuple[str, ...], leased: bool) -> str:
+def _insert_sql(model: Any, vendor: str, names: tuple[str, ...], leased: bool) -> str:
     quote = '"{}"'.format
     column = {field.name: quote(field.column) for field in model._meta.concrete_fields}
     targets = [column[name] for name in (*names, *_NOW)]
@@ -71,7 +72,7 @@ def _insert_sql(model: type[models.Model], vendor: str, names: tuple[str, ...], 
     if leased:
         targets.append(column["lease_expires_at"])
         values.append(later_sql(vendor))
-    return (
-        f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(targets)}) VALUES ({', '.join(values)}) "
+    return (  # names of our own columns, quoted
+        f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(targets)}) VALUES ({', '.join(values)}) "  # noqa: S608
         "ON CONFLICT DO NOTHING"
     )

@@ -12,7 +12,7 @@ import copy
 import functools
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from django.db import connections, models, transaction
 from django.db.models.functions import Now
@@ -84,7 +84,7 @@ class Job(Run):
         max_losses: workers lost in a row before the run is given up; None: the MAX_LOSSES setting.
     """
 
-    MACHINE = Machine(
+    MACHINE: ClassVar[Machine] = Machine(
         waiting=PENDING,
         claimed=RUNNING,
         done=DONE,
@@ -103,7 +103,7 @@ class Job(Run):
     step_names = models.TextField(blank=True, default="", editable=False)
     step_log = models.JSONField(default=dict, editable=False)
 
-    objects = JobManager()
+    objects = JobManager()  # type: ignore[misc]
 
     class Meta(Run.Meta):
         abstract = True
@@ -135,11 +135,9 @@ class Job(Run):
                 "Call it after the transaction: transaction.on_commit(job.run), or let `manage.py reconcile` do it."
             )
             raise InsideTransaction(message)
-        model = type(self)
-        model.adopt(self._row())
-        taking = Taking(pk=self.pk, also=model.can_carry_out())
-        for run, right in claim(model, using=using, owner=str(current()), lease=float(setting("LEASE")), taking=taking):
-            attempt(run, right)
+        if not self._claim_and_attempt(using) and self._carries_other_steps():
+            type(self).adopt(self._row())
+            self._claim_and_attempt(using)
         self.refresh_from_db()
         return bool(self.status == DONE)
 
@@ -403,6 +401,17 @@ class Job(Run):
         if written:
             self.refresh_from_db(fields=sorted(written))
 
+    def _claim_and_attempt(self, using: str) -> bool:
+        """Take this run if it is free, and carry it out. Return whether it was taken."""
+        taking = Taking(pk=self.pk, also=type(self).can_carry_out())
+        taken = claim(type(self), using=using, owner=str(current()), lease=float(setting("LEASE")), taking=taking)
+        for run, right in taken:
+            attempt(run, right)
+        return bool(taken)
+
+    def _carries_other_steps(self) -> bool:
+        return self._row().open().exclude(step_names=self.names_of_steps()).exists()
+
     def _own_values(self) -> dict[str, Any]:
         """Return a copy of the job's own fields as they are loaded, safe from changes made in place."""
         guarded, values = self.contract_columns(), self.__dict__
@@ -412,8 +421,8 @@ class Job(Run):
             if field.name not in guarded and field.attname in values
         }
 
-    def _row(self) -> models.QuerySet[Self]:
-        return type(self)._base_manager.using(self._state.db).filter(pk=self.pk)
+    def _row(self) -> RunQuerySet:
+        return RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
 
 
 @receiver(class_prepared)

@@ -98,7 +98,7 @@ def orphans(using: str) -> list[tuple[str, int]]:
 def _tables_of_runs(connection: Any, cursor: Any) -> list[str]:
     if connection.vendor != "postgresql":
         names = connection.introspection.table_names(cursor)
-        return [name for name in names if _MARKS <= {c.name for c in _describe(connection, cursor, name)}]
+        return [name for name in names if {c.name for c in _describe(connection, cursor, name)} >= _MARKS]
     cursor.execute(
         "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
         " WHERE c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) AND NOT a.attisdropped AND a.attname = ANY(%s)"

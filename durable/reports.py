@@ -68,10 +68,10 @@ def describe(kind: str, ident: str) -> Answer:
         lines.append(
             f"  {'✓' if receipt.at else '○'} {receipt.step}  {receipt.guarantee}  {when}  starts: {receipt.starts}"
         )
-    for entry in run.failures:
-        lines.append(
-            f"  ✗ {entry['at']}  {entry['step']}  attempt {entry['attempt']}  {entry['type']}: {entry['message']}"
-        )
+    lines += [
+        f"  ✗ {entry['at']}  {entry['step']}  attempt {entry['attempt']}  {entry['type']}: {entry['message']}"
+        for entry in run.failures
+    ]
     return Answer({**_row(model, run), "receipts": receipts, "failures": run.failures}, lines)
 
 

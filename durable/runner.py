@@ -64,7 +64,7 @@ class Reconciler:
         on_outcome: called after each run, from its thread.
     """
 
-    def __init__(  # noqa: PLR0913 - options of a command
+    def __init__(
         self,
         models: Sequence[type[Any]],
         shutdown: Shutdown,
@@ -205,7 +205,7 @@ class Reconciler:
                 self.shutdown.gave_back(right)
                 self._count(run, outcome)
         finally:
-            for run, right in batch:
+            for _, right in batch:
                 heartbeat.let_go(right)
                 self.shutdown.gave_back(right)
 
@@ -298,5 +298,5 @@ class Reconciler:
                 looks.append(f"EXISTS ({sql})")
                 params += values
         with connections[alias].cursor() as cursor:
-            cursor.execute(f"SELECT {' OR '.join(looks)}", params)  # noqa: S608 - the ORM's own SQL
+            cursor.execute(f"SELECT {' OR '.join(looks)}", params)
             return bool(cursor.fetchone()[0])

@@ -72,7 +72,7 @@ class Result:
         return [*self.report.problems, *gone]
 
 
-def run_session(  # noqa: PLR0913 - options of a command
+def run_session(
     models: list[type[Any]],
     *,
     watch: bool,

@@ -108,7 +108,7 @@ class Shutdown:
                     logger.warning("step cut off kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)
                 except LostLease:
                     continue
-                except Exception:  # noqa: BLE001 - the others must still be released
+                except Exception:
                     logger.exception("release failed kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)
                     connections[claim.alias].close()
             sys.stdout.flush()

@@ -11,9 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import IntegrityError, router, transaction
 
-from . import signals
 from .attempt import attempt
 from .conf import setting
 from .contract import Claim
