@@ -94,10 +94,11 @@ class Reconciler:
 
     def prepare(self) -> None:
         """Take over from the dead of this host, mend what no claimer would see, and note when this pass began."""
-        self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self._old = {model for model, _ in self.models}
         for model, alias in self.models:
             self.report.taken_over += take_over(model, alias)
+        # Only now: a takeover touches its rows, and a pass leaves alone what was touched after it began.
+        self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self.maintain()
 
     def maintain(self) -> None:
