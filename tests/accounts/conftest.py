@@ -1,8 +1,11 @@
 """The far sides, once per session; a bucket, a place for files and a subscriber, new for each test."""
 
+import os
 import uuid
+from urllib.parse import urlsplit
 
 import pytest
+from django.db import connection
 
 from project.accounts import billing, bucket, userfiles
 from project.farside import running
@@ -94,3 +97,12 @@ def subscriber(db, paid, bucket_name, s3_itself, files_root, stripe_front):
     for number in range(5):
         s3_itself.put_object(Bucket=bucket_name, Key=f"{bucket.prefix_for(user.pk)}photo-{number}", Body=b"photo")
     return user
+
+
+@pytest.fixture
+def site_environment(transactional_db):
+    """The environment in which a child process of the site works on this test's database."""
+    name, url = connection.settings_dict["NAME"], os.environ["DATABASE_URL"]
+    of_test = f"sqlite:///{name}" if connection.vendor == "sqlite" else urlsplit(url)._replace(path=f"/{name}").geturl()
+    environment = {**os.environ, "DATABASE_URL": of_test, "DJANGO_SETTINGS_MODULE": "project.settings", "DEBUG": "true"}
+    return {**environment, "PYTHONUNBUFFERED": "1", "COLUMNS": "100"}
