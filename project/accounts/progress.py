@@ -28,6 +28,13 @@ TITLES = {
     "delete_user": gettext_lazy("Delete your account"),
 }
 
+WORDS = {
+    "done": gettext_lazy("done"),
+    "now": gettext_lazy("working on it"),
+    "again": gettext_lazy("will be tried again"),
+    "next": gettext_lazy("to come"),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
@@ -74,7 +81,7 @@ def progress_of(deletion: AccountDeletion) -> Progress:
     for position, receipt in enumerate(receipts):
         state = "done" if receipt.at else current if position == done else "next"
         title = str(TITLES.get(receipt.step, receipt.step))
-        lines.append(Line(title=title, state=state, word=_word(state), at=receipt.at))
+        lines.append(Line(title=title, state=state, word=str(WORDS[state]), at=receipt.at))
     headline, sentence = _tell(deletion, current)
     return Progress(
         lines=lines,
@@ -87,33 +94,26 @@ def progress_of(deletion: AccountDeletion) -> Progress:
 
 
 def _state_of_current(deletion: AccountDeletion) -> str:
-    if deletion.status == "running":
+    if deletion.status == "running" and not _is_unattended(deletion):
         return "now"
     return "again" if deletion.last_error else "next"
-
-
-def _word(state: str) -> str:
-    return {"done": _("done"), "now": _("working on it"), "again": _("will be tried again"), "next": _("to come")}[
-        state
-    ]
 
 
 def _tell(deletion: AccountDeletion, current: str) -> tuple[str, str]:
     if deletion.status == "done":
         return _("Your account is gone"), _("Everything listed here has been deleted. Nothing is left to do.")
+    if deletion.status == "canceled":
+        return _("Called off"), _("The deletion was stopped and your account is open again. What is done stays done.")
     if deletion.settled_at:
         return _("We have stopped"), _("Something needs a person. We know about it; you need not do anything.")
     if _is_unattended(deletion):
-        return _("Waiting to begin"), _(
-            "Nobody has picked this up yet. Your request is safe and will not be forgotten."
-        )
+        return _("Waiting"), _("Nobody is working on this just now. Your request is safe and will not be forgotten.")
     if current == "again":
         return _("This takes longer"), _("A step did not work yet. What is done stays done; we try the rest again.")
     return _("Your account is being deleted"), _("You may close this page. The work goes on without it.")
 
 
 def _is_unattended(deletion: AccountDeletion) -> bool:
-    """Tell whether no worker has taken the run although there was time: there may be none."""
-    if deletion.status != "pending" or deletion.due_at is None or deletion.last_error:
-        return False
-    return timezone.now() - deletion.due_at > UNATTENDED_AFTER
+    """Tell whether nobody has taken the run although it could be taken for a while: there may be no worker."""
+    free_since = deletion.lease_expires_at if deletion.status == "running" else deletion.due_at
+    return free_since is not None and timezone.now() - free_since > UNATTENDED_AFTER

@@ -2,12 +2,14 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.urls import reverse
 from django.utils import timezone
 
+from project import accounts
 from project.accounts.models import AccountDeletion
 from project.accounts.progress import address_of
 from tests.factories import PASSWORD, AccountDeletionFactory, LegalHoldFactory, UserFactory
@@ -142,7 +144,7 @@ def test_when_nobody_works_the_page_says_so_and_that_nothing_is_lost(client, buc
 
     text = client.get(address_of(deletion)).content.decode()
 
-    assert "Waiting to begin" in text
+    assert "Nobody is working on this just now. Your request is safe" in text
     assert "reconcile --watch" not in text  # that is for developers
 
 
@@ -152,3 +154,37 @@ def test_when_nobody_works_a_developer_is_told_what_to_start(client, bucket_name
     AccountDeletion.objects.update(due_at=timezone.now() - timedelta(minutes=1))
 
     assert "reconcile --watch" in client.get(address_of(deletion)).content.decode()
+
+
+def test_a_canceled_deletion_says_that_the_account_is_open_again(client, bucket_name):
+    deletion = AccountDeletionFactory()
+    deletion.cancel()
+
+    assert "your account is open again" in client.get(address_of(deletion)).content.decode()
+
+
+def test_a_german_reader_is_answered_in_german(client, bucket_name):
+    deletion = AccountDeletionFactory()
+
+    text = client.get(address_of(deletion), headers={"accept-language": "de"}).content.decode()
+
+    assert '<html lang="de">' in text
+    assert "Ihr Konto wird gelöscht" in text
+    assert "0 von 5" in text
+
+
+def test_every_text_has_a_german_translation():
+    catalogue = (Path(accounts.__file__).parent / "locale/de/LC_MESSAGES/django.po").read_text()
+
+    assert re.findall(r'msgid "(.+)"\nmsgstr ""\n', catalogue) == []
+    assert "fuzzy" not in catalogue
+
+
+def test_a_run_whose_worker_died_is_not_shown_as_being_worked_on(client, bucket_name):
+    deletion = AccountDeletionFactory()
+    AccountDeletion.objects.update(status="running", lease_expires_at=timezone.now() - timedelta(minutes=1))
+
+    text = client.get(address_of(deletion)).content.decode()
+
+    assert "Nobody is working on this just now" in text
+    assert "working on it" not in text
