@@ -344,10 +344,12 @@ class Job(Run):
             stamp = self._stamp(step, claim, took, last=last) | fields
             commit(claim, step.column, lambda: claim.write(stamp, unless=step.column))
             return set(fields)
-        record, fields = step.record_body, dict(result) if isinstance(result, Mapping) else {}
+        record, fields = step.record_body, {}
+        if isinstance(result, Mapping) and set(result) <= self._own_names():
+            fields = self._own_fields(step, result)
 
         def receipt() -> set[str]:
-            claim.write(self._stamp(step, claim, took, last=last) | self._own_fields(step, fields), unless=step.column)
+            claim.write(self._stamp(step, claim, took, last=last) | fields, unless=step.column)
             more = self._own_fields(step, record(self, result))
             if more:
                 claim.write(more, states=(DONE if last else RUNNING,))
@@ -386,13 +388,15 @@ class Job(Run):
                 f"step {step.name!r} returned {type(returned).__name__}; return a dictionary of own fields, or None"
             )
             raise Refused(message)
-        guarded, known = self.contract_columns(), {f.name: f for f in self._meta.concrete_fields}
-        known |= {f.attname: f for f in self._meta.concrete_fields}
         for name in returned:
-            if name not in known or name in guarded:
+            if name not in self._own_names():
                 message = f"step {step.name!r} returned {name!r}, which is not one of the job's own fields"
                 raise Refused(message)
-        return {known[name].name: value for name, value in returned.items()}
+        return {self._meta.get_field(name).name: value for name, value in returned.items()}
+
+    @classmethod
+    def _own_names(cls) -> frozenset[str]:
+        return _own_names_of(cls)
 
     def _learn(self, step: Step, written: set[str]) -> None:
         """Make this instance show what the row now holds, as a resumed run would read it."""
@@ -429,7 +433,7 @@ class Job(Run):
 def _add_flight(sender: type[models.Model], **_: Any) -> None:
     """Give a job that declares `one_in_flight` the unique column that keeps its promise: a value while open, NULL after."""
     if issubclass(sender, Job) and sender.one_in_flight:
-        sender.add_to_class("flight", models.CharField(max_length=500, null=True, unique=True, editable=False))
+        sender.add_to_class("flight", models.CharField(max_length=200, null=True, unique=True, editable=False))
 
 
 @functools.cache
@@ -448,3 +452,9 @@ def _steps_of(model: type[Job]) -> dict[str, Step]:
 def _contract_columns_of(model: type[Job]) -> frozenset[str]:
     receipts = {step.column for step in model.steps().values()}
     return CONTRACT | receipts | {"step_names", "step_log", "flight"}
+
+
+@functools.cache
+def _own_names_of(model: type[Job]) -> frozenset[str]:
+    own = [field for field in model._meta.concrete_fields if field.name not in model.contract_columns()]
+    return frozenset(name for field in own for name in (field.name, field.attname))

@@ -177,10 +177,10 @@ class Reconciler:
             try:
                 batch = self._claim(at_once)
             except Error as error:
+                connections.close_all()
+                logger.warning("claiming failed error=%s", str(error).partition("\n")[0])
                 if pause() is None:
                     raise
-                logger.warning("claiming failed, trying again error=%s", str(error).partition("\n")[0])
-                connections.close_all()
                 continue
             if not batch:
                 at_once = 1

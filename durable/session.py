@@ -105,8 +105,9 @@ def run_session(
         def on_outcome(run: Any, outcome: Outcome) -> None:
             bar.advance(run, outcome)
             if outcome in (Outcome.FAILED, Outcome.DEAD) and len(troubled) < _SENTENCES and not watch:
-                run.refresh_from_db()
-                troubled.append(f"{kinds.name_of(type(run))} {run.key or run.pk}: {explain.explain(run)}")
+                now = kinds.rows_of(type(run)).filter(pk=run.pk).first()
+                sentence = explain.explain(now) if now else "its row is gone"
+                troubled.append(f"{kinds.name_of(type(run))} {run.key or run.pk}: {sentence}")
 
         reconciler = Reconciler(
             models, shutdown, threads=threads or _default_threads(aliases), boot=not due_only, limit=limit,
