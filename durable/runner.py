@@ -134,11 +134,12 @@ class Reconciler:
         return self.report
 
     def wake(self) -> None:
-        """Make an idle worker look at once."""
+        """Make every idle worker look at once."""
         with self._change:
             self._change.notify_all()
 
-    def _call_another(self) -> None:
+    def wake_one(self) -> None:
+        """Let one idle worker look at once."""
         with self._change:
             self._change.notify()
 
@@ -187,7 +188,7 @@ class Reconciler:
                 if pause() is None:
                     return
                 continue
-            self._call_another()  # where there was one there may be more
+            self.wake_one()  # where there was one there may be more
             began = time.monotonic()
             self._carry_on(batch)
             quick = (time.monotonic() - began) / len(batch) < _QUICK
