@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 
 from .models import AccountDeletion
 from .progress import address_of
@@ -29,5 +31,7 @@ class PendingDeletionMiddleware:
         # Django asks the database here on every request, so the flag is as fresh as the transaction that set it.
         if not getattr(request.user, "deletion_pending_at", None):
             return None
-        deletion = AccountDeletion.objects.filter(user_id=request.user.pk).latest("created_at")
+        deletion = AccountDeletion.objects.filter(user_id=request.user.pk).order_by("-created_at").first()
+        if deletion is None:
+            raise PermissionDenied(_("This account is closed."))
         return redirect(address_of(deletion))

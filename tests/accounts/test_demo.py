@@ -15,7 +15,8 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 
-from project.accounts.models import AccountDeletion
+from project.accounts.models import AccountDeletion, SubscriptionOpening
+from tests.factories import SubscriptionFactory
 
 ROOT = Path(__file__).resolve().parents[2]
 MANAGE = [sys.executable, str(ROOT / "manage.py")]
@@ -53,6 +54,9 @@ def _gone(processes):
 
 
 def test_the_demo_finds_all_of_it_true_and_again_when_repeated_without_rich(site_environment, tmp_path):
+    """The first one also finds what an interrupted demo left: an opening and a deletion that its servers forgot."""
+    SubscriptionOpening.objects.start(user_id=0, email="gone@example.org", plan="plan_gone", payment_method="pm_gone")
+    left_over = AccountDeletion.start_for(SubscriptionFactory().user)
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text("raise ImportError('no rich here')")
 
@@ -66,7 +70,9 @@ def test_the_demo_finds_all_of_it_true_and_again_when_repeated_without_rich(site
     assert "✗" not in told.stdout
     assert "== manage.py reconcile" in plainly.stdout
     assert "WRONG" not in plainly.stdout
-    assert [deletion.status for deletion in AccountDeletion.objects.all()] == ["done", "done"]
+    left_over.refresh_from_db()
+    assert left_over.status == "done"
+    assert [deletion.status for deletion in AccountDeletion.objects.all()] == ["done"] * 3
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -131,11 +137,12 @@ def test_a_port_in_use_is_told_in_one_sentence(site_environment):
     assert "cannot be used (Address already in use). Choose another" in told.stderr
 
 
-def test_serve_refuses_to_make_users_with_known_passwords_outside_development(site_environment):
-    told = _run(site_environment, "serve", DEBUG="false")
+@pytest.mark.parametrize("command", ["demo", "serve"])
+def test_outside_development_nothing_is_done_to_a_database_that_could_be_in_use(site_environment, command):
+    told = _run(site_environment, command, DEBUG="false")
 
     assert told.returncode == 2
-    assert "serve is for development" in told.stderr
+    assert told.stderr.startswith("CommandError: This is for development")
 
 
 # serve ---------------------------------------------------------------------------------------------------------------

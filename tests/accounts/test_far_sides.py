@@ -65,6 +65,15 @@ def test_a_lost_answer_is_on_record_and_the_far_side_has_acted(stripe_front, str
     assert stripe_itself.subscriptions.retrieve(paid[1]).status == "canceled"
 
 
+def test_a_delayed_call_arrives_that_much_later(stripe_front, paid):
+    stripe_front.delay_next("GET", "/v1/customers/", seconds=0.3)
+    began = time.monotonic()
+
+    billing.client().v1.customers.retrieve(paid[0])
+
+    assert time.monotonic() - began >= 0.3
+
+
 def test_the_log_holds_the_bytes_that_arrived(stripe_front):
     billing.client().v1.customers.create({"email": "ä@example.org"}, {"idempotency_key": "bytes"})
 

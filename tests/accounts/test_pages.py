@@ -93,6 +93,12 @@ def test_a_blocked_person_who_signs_in_again_is_led_to_the_progress(client, subs
     assert "/account/deletion/" in answer.request["PATH_INFO"]
 
 
+def test_an_account_that_is_closed_without_a_record_stays_closed(client):
+    client.force_login(UserFactory(deletion_pending_at=timezone.now()))
+
+    assert client.get(reverse("home")).status_code == 403
+
+
 def test_the_progress_is_readable_without_an_account_after_the_account_is_gone(signed_in, subscriber, client):
     address = _confirm(signed_in).url
 

@@ -5,8 +5,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from project.demo.children import stop_on_signals
-from project.demo.ready import require_database
+from project.demo.ready import require_database, require_development
 from project.demo.show import show
+from project.demo.stage import StageError
+from project.demo.story import StoryError, tell
 from project.farside import FarSideError
 
 
@@ -14,9 +16,7 @@ class Command(BaseCommand):
     help = "Delete an account whose worker is killed half-way; finish it from its receipts; check everything."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from project.demo.stage import StageError
-        from project.demo.story import StoryError, tell
-
+        require_development()
         require_database()
         stop_on_signals()
         drawn = show()

@@ -12,8 +12,10 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
+from project.accounts.models import Subscription
 from project.demo.children import manage, stop_on_signals
-from project.demo.ready import require_database
+from project.demo.ready import require_database, require_development
+from project.demo.stage import StageError, open_subscription, point_site_at, put_up, staff_user
 from project.farside import FarSideError, running
 
 
@@ -25,16 +27,14 @@ class Command(BaseCommand):
         parser.add_argument("--no-worker", action="store_true", help="to see what the pages say when nobody works")
 
     def handle(self, *args: Any, port: int, no_worker: bool, **options: Any) -> None:
-        if not settings.DEBUG:
-            message = "serve is for development: it creates users with known passwords. Set DEBUG=true to use it."
-            raise CommandError(message, returncode=2)
+        require_development()
         require_database()
         _require_port(port)
         stop_on_signals()
         try:
             with _far_sides(), nullcontext() if no_worker else manage("reconcile", "--watch"):
                 self._serve(port)
-        except FarSideError as error:
+        except (FarSideError, StageError) as error:
             raise CommandError(str(error), returncode=2) from None
         except KeyboardInterrupt:
             self.stdout.write("Stopped, with the worker and the servers.")
@@ -53,9 +53,6 @@ class Command(BaseCommand):
 @contextmanager
 def _far_sides() -> Iterator[None]:
     """Start local far sides, unless the settings name others, and give ada something to lose."""
-    from project.accounts.models import Subscription
-    from project.demo.stage import open_subscription, point_site_at, put_up, staff_user
-
     staff_user("demo", "demo")
     if settings.STRIPE_API_BASE or settings.S3_ENDPOINT_URL:
         yield
