@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
                 ("status", models.CharField(default="pending", editable=False, max_length=16)),
                 ("step_names", models.TextField(blank=True, default="", editable=False)),
                 ("step_log", models.JSONField(default=dict, editable=False)),
-                ("calls", models.CharField(max_length=200)),
+                ("calls", models.CharField(max_length=500)),
                 ("reference", models.CharField(blank=True, default="", max_length=100)),
                 ("reserve_at", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("charge_at", models.DateTimeField(blank=True, editable=False, null=True)),
