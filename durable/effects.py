@@ -46,8 +46,10 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
+        raw = None
         try:
             with transaction.atomic(using=claim.alias, durable=True):
+                raw = connection.connection
                 result = work()
                 _refuse_broken(connection)
                 finished = [result]
@@ -64,7 +66,7 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
             if finished and _wrote(claim, column, connection):
                 logger.exception("after commit kind=%s pk=%s receipt=%s", claim.model._meta.label, claim.pk, column)
                 return finished[0]
-            if not _undone_by_the_database(error, connection):
+            if not _undone_by_the_database(error, connection, raw):
                 raise
             give_up = give_up or time.monotonic() + claim.lease
             if time.monotonic() > give_up:
@@ -130,7 +132,7 @@ def _wrote(claim: Claim, column: str, connection: Any) -> bool:
             time.sleep(0.2)
 
 
-def _undone_by_the_database(error: Exception, connection: Any) -> bool:
+def _undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool:
     """Return whether the database itself ended the transaction, so that beginning it again is right."""
     if not isinstance(error, Error):
         return False
@@ -141,7 +143,8 @@ def _undone_by_the_database(error: Exception, connection: Any) -> bool:
         return True
     if not isinstance(error, OperationalError | InterfaceError):
         return False
-    lost = connection.connection is None or not connection.is_usable()
+    # Leaving the transaction may have opened a new connection already; the one it ran on is what counts.
+    lost = raw is None or connection.connection is not raw or not connection.is_usable()
     if lost:
         connection.close()
     return lost
