@@ -21,7 +21,7 @@ __all__ = ["insert"]
 _NOW = ("created_at", "updated_at", "due_at")
 
 
-def insert(run: Any, using: str, *, lease: float | None) -> bool:
+def insert(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO NOTHING") -> bool:
     """
     Insert a new run, due now. Return False, and change nothing, if its key or its place in flight is taken.
 
@@ -29,6 +29,7 @@ def insert(run: Any, using: str, *, lease: float | None) -> bool:
         run: an unsaved run.
         using: the database alias; inside or outside a transaction.
         lease: seconds, for a run that is born claimed; None for one that waits for a claimer.
+        on_conflict: "DO NOTHING", or "" for the database's own error.
 
     The columns that the database fills in are read from the row when somebody asks for them.
     """
@@ -45,7 +46,8 @@ def insert(run: Any, using: str, *, lease: float | None) -> bool:
     if lease is not None:
         params.append(seconds_param(lease))
     with connection.cursor() as cursor:
-        cursor.execute(_insert_sql(model, connection.vendor, tuple(names), lease is not None), params)
+        sql = _insert_sql(model, connection.vendor, tuple(names), lease is not None, on_conflict)
+        cursor.execute(sql, params)
         made = bool(cursor.rowcount == 1)
     run._state.db = using
     run._state.adding = not made
@@ -64,7 +66,7 @@ def _plain_fields(model: Any) -> tuple[models.Field[Any, Any], ...]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _insert_sql(model: Any, vendor: str, names: tuple[str, ...], leased: bool) -> str:
+def _insert_sql(model: Any, vendor: str, names: tuple[str, ...], leased: bool, on_conflict: str) -> str:
     quote = '"{}"'.format
     column = {field.name: quote(field.column) for field in model._meta.concrete_fields}
     targets = [column[name] for name in (*names, *_NOW)]
@@ -72,7 +74,6 @@ def _insert_sql(model: Any, vendor: str, names: tuple[str, ...], leased: bool) -
     if leased:
         targets.append(column["lease_expires_at"])
         values.append(later_sql(vendor))
-    return (  # names of our own columns, quoted
-        f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(targets)}) VALUES ({', '.join(values)}) "  # noqa: S608
-        "ON CONFLICT DO NOTHING"
-    )
+    into = f"{quote(model._meta.db_table)} ({', '.join(targets)})"
+    sql = f"INSERT INTO {into} VALUES ({', '.join(values)})"  # noqa: S608 - names of our own columns, quoted
+    return f"{sql} ON CONFLICT {on_conflict}" if on_conflict else sql
