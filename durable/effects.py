@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from django.db import Error, InterfaceError, OperationalError, connections, transaction
 
 from .contract import Claim
-from .errors import DurableError, LostLease, StepTimeout
+from .errors import DurableError, LostLease, StepTimeout, text_of
 
 __all__ = ["commit", "outside_transaction", "timed"]
 
@@ -171,4 +171,4 @@ def _cutter(using: str) -> Callable[[], None] | None:
 
 
 def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    return f"{type(error).__name__}: {text_of(error)}".splitlines()[0][:200]

@@ -25,7 +25,7 @@ from .backoff import Backoff
 from .conf import setting
 from .contract import NOW, Claim, Later, Machine, Taking, claim, transition
 from .effects import commit, outside_transaction, timed
-from .errors import InsideTransaction, Refused, WorkerLost
+from .errors import InsideTransaction, Refused, WorkerLost, text_of
 from .owner import current, parse
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
 from .steps import Step
@@ -270,7 +270,7 @@ class Job(Run):
                 written = self._do(step, claim, last=step is todo[-1])
             finally:
                 # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
-                self.__dict__.update(before)
+                self._put_back(before)
             self._learn(step, written)
             signals.send(signals.step_done, self, step=step.name, claim=claim)
         self._in_hand = ""
@@ -280,7 +280,7 @@ class Job(Run):
         label = claim.by
         step = getattr(self, "_in_hand", "")
         entry = failure(self, step=step, error=error, owner=label, at=clock.read(connections[claim.alias]))
-        said = f"{entry['type']}: {error}" if str(error) else entry["type"]
+        said = f"{entry['type']}: {text_of(error)}" if text_of(error) else entry["type"]
         changes: dict[str, Any] = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0}
         if isinstance(error, Refused):
             changes["last_error"] = clean_text(f"{step} refused: {error}")
@@ -386,13 +386,19 @@ class Job(Run):
                 f"step {step.name!r} returned {type(returned).__name__}; return a dictionary of own fields, or None"
             )
             raise Refused(message)
-        guarded, known = self.contract_columns(), {f.name: f for f in self._meta.concrete_fields}
+        guarded = self.contract_columns()
+        known: dict[str, Any] = {f.name: f for f in self._meta.concrete_fields}
         known |= {f.attname: f for f in self._meta.concrete_fields}
         for name in returned:
             if name not in known or name in guarded:
                 message = f"step {step.name!r} returned {name!r}, which is not one of the job's own fields"
                 raise Refused(message)
-        return {known[name].name: value for name, value in returned.items()}
+        return {
+            known[name].name: getattr(value, known[name].target_field.attname)
+            if isinstance(value, models.Model)
+            else value
+            for name, value in returned.items()
+        }
 
     def _learn(self, step: Step, written: set[str]) -> None:
         """Make this instance show what the row now holds, as a resumed run would read it."""
@@ -420,6 +426,16 @@ class Job(Run):
             for field in self._meta.concrete_fields
             if field.name not in guarded and field.attname in values
         }
+
+    def _put_back(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+        relations: list[Any] = [field for field in self._meta.concrete_fields if field.is_relation]
+        for field in relations:
+            if field.is_cached(self):
+                related = field.get_cached_value(self)
+                value = None if related is None else getattr(related, field.target_field.attname)
+                if value != self.__dict__.get(field.attname):
+                    field.delete_cached_value(self)
 
     def _row(self) -> RunQuerySet:
         return RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
