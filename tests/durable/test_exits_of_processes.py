@@ -11,7 +11,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("step", ["one", "two"])
-@pytest.mark.parametrize(("order", "name", "status"), [("exit 3", "SystemExit", 3), ("interrupt", "KeyboardInterrupt", 130)])
+@pytest.mark.parametrize(
+    ("order", "name", "status"), [("exit 3", "SystemExit", 3), ("interrupt", "KeyboardInterrupt", 130)]
+)
 def test_the_process_ends_and_its_run_is_free_at_once(step, order, name, status, effects):
     """C08: only `Exception` was caught elsewhere, and the run stayed taken for ever."""
     job = Told.objects.start(orders={step: order})

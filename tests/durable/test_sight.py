@@ -1,7 +1,7 @@
 """No open run is invisible to every claimer, whatever its columns hold. C10 C11 C42"""
 
-import datetime
 import itertools
+from datetime import UTC, datetime
 
 import pytest
 from django.core.management import call_command
@@ -12,14 +12,16 @@ from tests.app.models import Errand, Told
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LONG_AGO = datetime.datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=datetime.UTC)
+LONG_AGO = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 WHENS = (None, -60, 60)
 
 
 def test_every_combination_of_columns_is_selected_once_at_least(effects):
     """C10: 288 combinations of receipts, status, lease, due time and error."""
     combinations = list(
-        itertools.product((None, LONG_AGO), (None, LONG_AGO), (None, LONG_AGO), ("pending", "running"), WHENS, WHENS, ("", "x"))
+        itertools.product(
+            (None, LONG_AGO), (None, LONG_AGO), (None, LONG_AGO), ("pending", "running"), WHENS, WHENS, ("", "x")
+        )
     )
     for one, two, three, status, lease, due, error in combinations:
         job = Told.objects.start(orders={"one": "", "two": "", "three": ""})
