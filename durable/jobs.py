@@ -283,7 +283,7 @@ class Job(Run):
         said = f"{entry['type']}: {text_of(error)}" if text_of(error) else entry["type"]
         changes: dict[str, Any] = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0}
         if isinstance(error, Refused):
-            changes["last_error"] = clean_text(f"{step} refused: {error}")
+            changes["last_error"] = clean_text(f"{step} refused: {text_of(error)}")
         elif self.backoff.spent(self.attempts):
             changes["last_error"] = clean_text(f"given up after {self.attempts} attempts: {said}")
         else:
@@ -297,16 +297,19 @@ class Job(Run):
         """Record that the owner before us vanished. Return whether the job was given up because of it."""
         before = parse(claim.lost_owner or "")
         name = before.label if before else claim.lost_owner or "an unknown owner"
-        step = next((step.name for step in self.steps().values() if getattr(self, step.column) is None), "")
+        step = next((step.name for step in self.steps().values() if getattr(self, step.column) is None), "the settlement")
         most = self.max_losses if self.max_losses is not None else setting("MAX_LOSSES")
-        error = WorkerLost(f"{name} vanished during {step or 'the settlement'} (loss {self.losses} in a row)")
+        error = WorkerLost(f"{name} vanished during {step} (loss {self.losses} in a row)")
         entry = failure(self, step=step, error=error, owner=name, at=clock.read(connections[claim.alias]))
         entry["attempt"] = self.attempts - 1
         self.failures = [entry, *self.failures][:FAILURES_KEPT]
         if self.losses < most and not self.backoff.spent(self.attempts - 1):
             claim.write({"failures": self.failures, "last_error": f"WorkerLost: {error}"})
             return False
-        said = f"given up: the worker was lost {self.losses} times in a row, last {name} during {step}"
+        if self.losses < most:
+            said = f"given up after {self.attempts - 1} attempts: WorkerLost: {error}"
+        else:
+            said = f"given up: the worker was lost {self.losses} times in a row, last {name} during {step}"
         claim.settle(DEAD, failures=self.failures, last_error=said, **starting.landing(type(self)))
         return True
 
