@@ -8,8 +8,9 @@ from django.db import transaction
 from tests.app.models import Account, Budgeted, Closing, Effect, Told
 
 from .actors import Meanwhile, until
+from .marks import commits
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = commits
 
 
 def test_a_waiting_run_is_canceled_and_never_runs(effects):

@@ -11,7 +11,9 @@ from durable.shutdown import Shutdown
 from durable.testing import run_until_settled
 from tests.app.models import Errand, Relay
 
-pytestmark = pytest.mark.django_db(transaction=True)
+from .marks import commits
+
+pytestmark = commits
 
 
 def started_by_older_code(*names: str, done: tuple[str, ...] = ()) -> Relay:

@@ -8,7 +8,9 @@ from durable.run import clean_text
 from durable.testing import run_until_settled
 from tests.app.models import Errand, Told
 
-pytestmark = pytest.mark.django_db(transaction=True)
+from .marks import commits
+
+pytestmark = commits
 
 
 def raising(error):

@@ -6,8 +6,9 @@ from durable.testing import run_until_settled
 from tests.app.models import Told
 
 from .actors import Forked
+from .marks import commits
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = commits
 
 
 @pytest.mark.parametrize("step", ["one", "two"])

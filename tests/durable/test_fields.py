@@ -9,7 +9,9 @@ from django.db import connection
 from durable.testing import in_child, run_until_settled
 from tests.app.models import Account, Effect, Ticket, Told, Typed
 
-pytestmark = pytest.mark.django_db(transaction=True)
+from .marks import commits
+
+pytestmark = commits
 
 
 def test_a_resumed_run_sees_the_same_values_as_one_that_was_not_interrupted(monkeypatch):

@@ -5,7 +5,9 @@ import pytest
 from durable.run import ContractColumn
 from tests.app.models import Closing, Effect, Told
 
-pytestmark = pytest.mark.django_db(transaction=True)
+from .marks import commits
+
+pytestmark = commits
 
 
 def contract_of(job) -> dict:

@@ -3,14 +3,15 @@
 import itertools
 from datetime import UTC, datetime
 
-import pytest
 from django.core.management import call_command
 
 from durable.clock import InSeconds
 from durable.testing import expire_leases, run_until_settled
 from tests.app.models import Errand, Told
 
-pytestmark = pytest.mark.django_db(transaction=True)
+from .marks import commits
+
+pytestmark = commits
 
 LONG_AGO = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 WHENS = (None, -60, 60)

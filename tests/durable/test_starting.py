@@ -10,8 +10,9 @@ from durable.starting import boarding
 from tests.app.models import Account, Closing, Effect, Errand, Ticket, Told
 
 from .actors import Meanwhile, until
+from .marks import commits
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = commits
 
 
 def test_the_same_key_and_arguments_return_the_same_run():

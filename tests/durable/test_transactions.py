@@ -10,8 +10,9 @@ from durable.testing import run_until_settled
 from tests.app.models import Account, Closing, Effect, Errand, Told
 
 from .actors import Meanwhile
+from .marks import commits
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = commits
 
 
 def test_an_error_that_broke_the_transaction_is_recorded_outside_of_it(hooks, effects):

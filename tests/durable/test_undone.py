@@ -8,8 +8,9 @@ from django.db import OperationalError, connection, transaction
 from tests.app.models import Account, Told
 
 from .actors import Meanwhile, until
+from .marks import commits
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres]
+pytestmark = [commits, pytest.mark.postgres]
 
 
 @pytest.fixture
