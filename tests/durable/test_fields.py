@@ -29,7 +29,8 @@ def test_a_resumed_run_sees_the_same_values_as_one_that_was_not_interrupted(monk
     assert cut.seen == whole.seen != ""
     assert "Decimal('10.10')" in whole.seen
     assert "678901" in whole.seen
-    assert "9223372036854775809" in whole.seen
+    if connection.vendor == "postgresql":  # SQLite keeps a decimal as a float, before the first step and after it
+        assert "9223372036854775809" in whole.seen
 
 
 def test_what_a_step_assigns_without_returning_it_is_gone_for_the_next(hooks):
