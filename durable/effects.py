@@ -29,6 +29,7 @@ T = TypeVar("T")
 #: SQLSTATE of a serialization failure and of a deadlock (PostgreSQL's documentation, appendix A).
 _ROLLED_BACK_BY_THE_DATABASE = {"40001", "40P01"}
 _INERROR = 3  # libpq's PQTRANS_INERROR
+_CANCEL_TIMEOUT = 2.0  # seconds to reach the server with a cancel request
 
 
 def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
@@ -152,9 +153,10 @@ def _undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool
 
 def _cutter(using: str) -> Callable[[], None] | None:
     """
-    Return what ends this thread's open transaction from another thread: shutting down its socket.
+    Return what ends this thread's open transaction from another thread: a cancel request, then its socket shut down.
 
     The server sees the client gone and rolls back, through a pooler too; the thread gets an error at its next statement.
+    It looks at the socket between two statements only, so the one it may be working on is canceled first.
     """
     connection = connections[using]
     if connection.vendor != "postgresql" or connection.connection is None:
@@ -164,6 +166,8 @@ def _cutter(using: str) -> Callable[[], None] | None:
     def cut() -> None:
         if raw.closed:
             return
+        with contextlib.suppress(connection.Database.Error):
+            raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(raw.fileno())) as wire:
             wire.shutdown(socket.SHUT_RDWR)
 
