@@ -13,6 +13,14 @@ def report(request):
     return lambda found: EXPLORED.append((request.node.callspec.id, found))
 
 
+@pytest.fixture
+def subject_jobs():
+    """The subject `job`, for tests about statements that only a job sends."""
+    from .subjects import Jobs
+
+    return Jobs()
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
     if not EXPLORED:
         return
