@@ -34,6 +34,7 @@ class FarSide:
     def __init__(self) -> None:
         self._calls: dict[Any, list[Call]] = defaultdict(list)
         self._scripts: dict[tuple[Any, str], deque[BaseException]] = defaultdict(deque)
+        self.begun: list[tuple[Any, str]] = []  # database steps whose body was begun, committed or not
         self.before_call: Callable[[str], None] = lambda step: None  # a scheduler's gate
 
     def call(self, run: Any, step: str, key: str) -> str:

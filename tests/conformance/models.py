@@ -34,6 +34,7 @@ class Chore(Job):
 
     @step
     def draw(self):
+        FAR_SIDE.begun.append((self.pk, "draw"))
         Trace.objects.create(run=self.pk, step="draw")
         FAR_SIDE.follow(self, "draw")
         return {"drawn": self.drawn + 1}
