@@ -2,7 +2,8 @@
 Exploring: every order in which the hands of one program can be let through their gates.
 
 Depth first, each schedule played anew from its beginning. Where a schedule comes to a state that was seen before (the same
-row, traces and calls, every hand at the same place with the same past), what can follow is explored already, and it is given up.
+row, traces and calls, every hand at the same place with the same past), what can follow is explored already, and the
+schedule is given up.
 """
 
 from __future__ import annotations

@@ -15,7 +15,16 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, precondition, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
 
 from durable import Refused, Wait
 from durable.attempt import Outcome, attempt
@@ -108,13 +117,13 @@ class Lives(RuleBasedStateMachine):
         if not owner.used:
             return
         before = self._look(owner.run.pk)
+        verbs = {
+            "write": lambda: owner.right.write({"last_error": "late"}),
+            "release": lambda: owner.right.release(last_error="late"),
+            "settle": lambda: owner.right.settle(owner.right.machine.dead, last_error="late"),
+        }
         with pytest.raises(LostLease):
-            if verb == "write":
-                owner.right.write({"last_error": "late"})
-            elif verb == "release":
-                owner.right.release(last_error="late")
-            else:
-                owner.right.settle(owner.right.machine.dead, last_error="late")
+            verbs[verb]()
         assert self._look(owner.run.pk).row == before.row
 
     @rule(owner=owners, steps=st.integers(0, 3), ending=st.sampled_from(sorted(ENDS)))
@@ -247,9 +256,12 @@ class Lives(RuleBasedStateMachine):
         if owner.used:
             return
         outcome, owner.used, self.used = None, True, True
-        with self._event(owner.run.pk, owner.doer) as before, self.subject.deployed(owner.story):
-            with contextlib.suppress(SystemExit):
-                outcome = attempt(owner.run, owner.right, should_stop=lambda: stop)
+        with (
+            self._event(owner.run.pk, owner.doer) as before,
+            self.subject.deployed(owner.story),
+            contextlib.suppress(SystemExit),
+        ):
+            outcome = attempt(owner.run, owner.right, should_stop=lambda: stop)
         self._leave(owner)
         after, machine = self._look(owner.run.pk), self.subject.model.MACHINE
         assert outcome is not Outcome.LOST or before.row == after.row, "S2: an owner that lost the run changed it"

@@ -83,7 +83,10 @@ def check_event(subject: Subject, before: Sight, after: Sight, doer: Doer) -> No
     _law(mine, f"S2: {doer.name} wrote under fence {doer.fence}; the run was {before.status} under {before.fence}")
     for step, seen in after.receipts.items():
         fresh = seen.at is not None and before.receipts[step].at is None
-        _law(not fresh or seen.fence == doer.fence, f"S2: the receipt of {step} names fence {seen.fence}, not its owner's")
+        _law(
+            not fresh or seen.fence == doer.fence,
+            f"S2: the receipt of {step} names fence {seen.fence}, not its owner's",
+        )
 
 
 def check_end(subject: Subject, pk: Any, carry_on: Any) -> Sight:

@@ -191,4 +191,3 @@ class Stage:
             cursor.execute("DELETE FROM conformance_trace WHERE run = %s", [pk])
             cursor.execute(f"DELETE FROM {self.subject.model._meta.db_table} WHERE id = %s", [pk])
         FAR_SIDE.forget(pk)
-

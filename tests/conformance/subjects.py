@@ -28,7 +28,9 @@ class Subject(Protocol):
     outside: frozenset[str]  # steps that call the far side, and say that a repeat is possible
     every: Story  # all steps any code of this kind ever had
     stories: tuple[Story, ...]  # lists of steps that the short programs are explored with, small to large
-    deploys: tuple[Story, ...]  # the lists that successive deploys have in the longer lives; the last one knows them all
+    deploys: tuple[
+        Story, ...
+    ]  # the lists that successive deploys have in the longer lives; the last one knows them all
 
     def make(self) -> Any:
         """Record a fresh run that is due now, with the steps of the code that is deployed."""
@@ -58,7 +60,12 @@ class Jobs:
     outside = frozenset({"call", "tell"})
     every = ("draw", "call", "tell", "close")
     stories = (("draw",), ("call",), ("tell",), ("draw", "call"), ("call", "close"), ("draw", "tell", "close"))
-    deploys = (("draw", "call"), ("draw", "call", "close"), ("close", "call", "draw"), ("draw", "call", "tell", "close"))
+    deploys = (
+        ("draw", "call"),
+        ("draw", "call", "close"),
+        ("close", "call", "draw"),
+        ("draw", "call", "tell", "close"),
+    )
 
     def make(self) -> Chore:
         return Chore.objects.start()

@@ -11,11 +11,11 @@ from django.db.models.functions import Now
 from durable.clock import InSeconds
 from durable.contract import Taking, claim, transition
 
+from .far_side import FAR_SIDE, Paused
 from .models import Chore
 from .sights import look
 from .subjects import SUBJECTS, Jobs, Subject
 from .verbs import advance_until_paused, take
-from .far_side import FAR_SIDE, Paused
 
 pytestmark = [
     pytest.mark.postgres,
@@ -27,7 +27,12 @@ pytestmark = [
 def _take(subject: Subject, limit: int, **taking) -> list:
     model = subject.model
     taken = claim(
-        model, using="default", owner="worker", lease=60, limit=limit, taking=Taking(also=model.can_carry_out(), **taking)
+        model,
+        using="default",
+        owner="worker",
+        lease=60,
+        limit=limit,
+        taking=Taking(also=model.can_carry_out(), **taking),
     )
     return [run.pk for run, _ in taken]
 

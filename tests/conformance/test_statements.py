@@ -86,7 +86,7 @@ def test_a_lease_stamped_late_in_a_long_transaction_is_not_born_old(subject_jobs
         cursor.execute("SELECT pg_sleep(0.3)")
         right.write({"lease_expires_at": Later(60)})
         cursor.execute(
-            f'SELECT lease_expires_at - CLOCK_TIMESTAMP() > INTERVAL \'59.9 seconds\' FROM "{TABLE}" WHERE id = %s',
+            f"SELECT lease_expires_at - CLOCK_TIMESTAMP() > INTERVAL '59.9 seconds' FROM \"{TABLE}\" WHERE id = %s",
             [run.pk],
         )
         (full,) = cursor.fetchone()

@@ -16,7 +16,8 @@ import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
-from ..postgres import start_server
+from tests.postgres import start_server
+
 from .mutants import MUTANTS, NOTHING
 
 
@@ -45,10 +46,11 @@ def main() -> int:
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         healthy = pool.submit(_judge, NOTHING, tests, url, 0)
         verdicts = [pool.submit(_judge, name, MUTANTS[name].tests, url, n + 1) for n, name in enumerate(chosen)]
-        found = [verdict.result() for verdict in verdicts]
-    width = max(map(len, chosen))
-    for verdict in found:
-        print(f"{'red ' if verdict.ok else 'GREEN'} {verdict.name:<{width}}  {verdict.by}")
+        width, found = max(map(len, chosen)), []
+        for verdict in concurrent.futures.as_completed(verdicts):
+            found.append(verdict.result())
+            ok, name, by = found[-1].ok, found[-1].name, found[-1].by
+            print(f"{'red  ' if ok else 'GREEN'} {name:<{width}}  {by}", flush=True)
     survivors = [verdict.name for verdict in found if not verdict.ok]
     health = healthy.result()
     print(f"\n{len(found) - len(survivors)} of {len(found)} mutants found in {time.monotonic() - began:.0f} s.")
@@ -63,7 +65,8 @@ def _judge(name: str, tests: list[str] | tuple[str, ...], url: str, number: int)
     parts = urlsplit(url)
     own = urlunsplit(parts._replace(path=f"/mutant_{os.getpid()}_{number}"))
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "tests.mutation.patching", *tests],
+        [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "tests.mutation.patching",
+         *tests],
         env={**os.environ, "MUTANT": name, "DATABASE_URL": own, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip

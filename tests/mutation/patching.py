@@ -38,7 +38,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 class _Finder(importlib.abc.MetaPathFinder):
     def __init__(self, mutant: Mutant) -> None:
-        self._changes: dict[str, tuple[tuple[str, str], ...]] = {name: pairs for name, pairs in PREPARED.items()}
+        self._changes: dict[str, tuple[tuple[str, str], ...]] = dict(PREPARED)
         self._changes[mutant.module] = (*self._changes.get(mutant.module, ()), *mutant.changes)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:

@@ -5,50 +5,59 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Chore',
+            name="Chore",
             fields=[
-                ('id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
-                ('fence', models.BigIntegerField(default=0, editable=False)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('owner', models.CharField(blank=True, default='', editable=False, max_length=200)),
-                ('due_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), db_index=True, editable=False, null=True)),
-                ('attempts', models.PositiveIntegerField(default=0, editable=False)),
-                ('losses', models.PositiveIntegerField(default=0, editable=False)),
-                ('last_error', models.TextField(blank=True, default='', editable=False)),
-                ('failures', models.JSONField(default=list, editable=False)),
-                ('key', models.CharField(editable=False, max_length=200, null=True, unique=True)),
-                ('arguments', models.TextField(editable=False, null=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('settled_at', models.DateTimeField(db_index=True, editable=False, null=True)),
-                ('status', models.CharField(default='pending', editable=False, max_length=16)),
-                ('step_names', models.TextField(blank=True, default='', editable=False)),
-                ('step_log', models.JSONField(default=dict, editable=False)),
-                ('drawn', models.IntegerField(default=0)),
-                ('handle', models.TextField(blank=True, default='')),
-                ('draw_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('call_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('tell_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('close_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ("fence", models.BigIntegerField(default=0, editable=False)),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("owner", models.CharField(blank=True, default="", editable=False, max_length=200)),
+                (
+                    "due_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), db_index=True, editable=False, null=True
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("losses", models.PositiveIntegerField(default=0, editable=False)),
+                ("last_error", models.TextField(blank=True, default="", editable=False)),
+                ("failures", models.JSONField(default=list, editable=False)),
+                ("key", models.CharField(editable=False, max_length=200, null=True, unique=True)),
+                ("arguments", models.TextField(editable=False, null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "updated_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("settled_at", models.DateTimeField(db_index=True, editable=False, null=True)),
+                ("status", models.CharField(default="pending", editable=False, max_length=16)),
+                ("step_names", models.TextField(blank=True, default="", editable=False)),
+                ("step_log", models.JSONField(default=dict, editable=False)),
+                ("drawn", models.IntegerField(default=0)),
+                ("handle", models.TextField(blank=True, default="")),
+                ("draw_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("call_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("tell_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("close_at", models.DateTimeField(blank=True, editable=False, null=True)),
             ],
             options={
-                'abstract': False,
+                "abstract": False,
             },
         ),
         migrations.CreateModel(
-            name='Trace',
+            name="Trace",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('run', models.UUIDField(db_index=True)),
-                ('step', models.CharField(max_length=50)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("run", models.UUIDField(db_index=True)),
+                ("step", models.CharField(max_length=50)),
             ],
         ),
     ]
