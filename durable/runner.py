@@ -232,17 +232,22 @@ class Reconciler:
             turn = self._turn
             if self._left is not None:
                 at_once = min(at_once, self._left)
+                self._left -= at_once  # reserved: threads claim side by side
         if at_once < 1:
             return []
-        for number in range(len(self.models)):
-            model, alias = self.models[(turn + number) % len(self.models)]
-            batch = self._claim_of(model, alias, at_once)
-            if batch:
-                with self._change:
-                    if self._left is not None:
-                        self._left -= len(batch)
-                return batch
-        return []
+        taken = 0
+        try:
+            for number in range(len(self.models)):
+                model, alias = self.models[(turn + number) % len(self.models)]
+                batch = self._claim_of(model, alias, at_once)
+                if batch:
+                    taken = len(batch)
+                    return batch
+            return []
+        finally:
+            with self._change:
+                if self._left is not None:
+                    self._left += at_once - taken
 
     def _claim_of(self, model: type[Any], alias: str, at_once: int) -> list[tuple[Any, Claim]]:
         also = model.can_carry_out()
