@@ -158,17 +158,19 @@ def _cutter(using: str) -> Callable[[], None] | None:
     The server sees the client gone and rolls back, through a pooler too; the thread gets an error at its next statement.
     It looks at the socket between two statements only, so the one it may be working on is canceled first.
     """
-    connection = connections[using]
+    connection: Any = connections[using]
     if connection.vendor != "postgresql" or connection.connection is None:
         return None
     raw = connection.connection
 
     def cut() -> None:
-        if raw.closed:
-            return
-        with contextlib.suppress(connection.Database.Error):
-            raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(raw.fileno())) as wire:
+        # Its own handle of the socket, taken first: once canceled, the thread itself may close the connection.
+        with (
+            contextlib.suppress(OSError, connection.Database.Error),
+            socket.socket(fileno=os.dup(raw.fileno())) as wire,
+        ):
+            with contextlib.suppress(connection.Database.Error):
+                raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
             wire.shutdown(socket.SHUT_RDWR)
 
     return cut
