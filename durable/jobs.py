@@ -297,7 +297,9 @@ class Job(Run):
         """Record that the owner before us vanished. Return whether the job was given up because of it."""
         before = parse(claim.lost_owner or "")
         name = before.label if before else claim.lost_owner or "an unknown owner"
-        step = next((step.name for step in self.steps().values() if getattr(self, step.column) is None), "the settlement")
+        step = next(
+            (step.name for step in self.steps().values() if getattr(self, step.column) is None), "the settlement"
+        )
         most = self.max_losses if self.max_losses is not None else setting("MAX_LOSSES")
         error = WorkerLost(f"{name} vanished during {step} (loss {self.losses} in a row)")
         entry = failure(self, step=step, error=error, owner=name, at=clock.read(connections[claim.alias]))

@@ -8,6 +8,7 @@ process looks, once per poll, with one statement for all kinds.
 from __future__ import annotations
 
 import collections
+import functools
 import logging
 import random
 import threading
@@ -196,9 +197,11 @@ class Reconciler:
     def _carry_on(self, batch: list[tuple[Any, Claim]]) -> None:
         for run, right in batch:
             self.shutdown.took(run, right)
-            heartbeat.hold(right)
+            heartbeat.hold(right, functools.partial(self._let_others, run, right))
         try:
             for run, right in batch:
+                if right.lost:
+                    continue
                 if self.shutdown.stopping():
                     self._give_back(run, right)
                     continue
@@ -216,6 +219,12 @@ class Reconciler:
         except LostLease:
             logger.info("lease lost kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, right.fence)
         self._count(run, Outcome.INTERRUPTED)
+
+    def _let_others(self, run: Any, right: Claim) -> None:
+        """Give back a run that waits behind a slow one, as if this pass had not touched it."""
+        right.release(attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
+        self._old.add(type(run))
+        self.wake()
 
     def _count(self, run: Any, outcome: Outcome) -> None:
         with self._change:
