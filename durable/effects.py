@@ -43,7 +43,7 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
         LostLease: the run has a newer owner; nothing was written.
         Exception: whatever the work raised; nothing was written.
     """
-    connection = connections[claim.alias]
+    connection: Any = connections[claim.alias]
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):

@@ -20,7 +20,7 @@ from django.db.models.signals import class_prepared
 from django.dispatch import receiver
 
 from . import clock, explain, signals, starting
-from .attempt import attempt
+from .attempt import Outcome, attempt
 from .backoff import Backoff
 from .conf import setting
 from .contract import NOW, Claim, Later, Machine, Taking, claim, transition
@@ -99,6 +99,11 @@ class Job(Run):
     retired_steps: ClassVar[list[str]] = []
     max_losses: ClassVar[int | None] = None
 
+    # Of an attempt under way, on this instance only.
+    _in_hand: str = ""
+    _log_to_be: dict[str, Any] = {}
+    _logged_fence: int | None = None
+
     status = models.CharField(max_length=16, default=PENDING, editable=False)
     step_names = models.TextField(blank=True, default="", editable=False)
     step_log = models.JSONField(default=dict, editable=False)
@@ -135,11 +140,14 @@ class Job(Run):
                 "Call it after the transaction: transaction.on_commit(job.run), or let `manage.py reconcile` do it."
             )
             raise InsideTransaction(message)
-        if not self._claim_and_attempt(using) and self._carries_other_steps():
+        outcome = self._claim_and_attempt(using)
+        if outcome is None and self._carries_other_steps():
             type(self).adopt(self._row())
-            self._claim_and_attempt(using)
-        self.refresh_from_db()
-        return bool(self.status == DONE)
+            outcome = self._claim_and_attempt(using)
+        if outcome is None:
+            self.refresh_from_db()
+            return bool(self.status == DONE)
+        return outcome is Outcome.DONE
 
     def cancel(self) -> bool:
         """
@@ -174,19 +182,20 @@ class Job(Run):
 
     def receipts(self) -> list[Receipt]:
         """Return one receipt per step, in the order they run; `at` is None where a step is still to come."""
+        by = self._who_did_what()
         found = []
         for name, step in self.steps().items():
-            log = self.step_log.get(name, {})
+            at, log = getattr(self, step.column), self.step_log.get(name, {})
+            owner, fence = by.get(name, ("", None))
             failed = sum(entry.get("step") == name for entry in self.failures)
-            at = getattr(self, step.column)
             found.append(
                 Receipt(
                     step=name,
                     guarantee=step.guarantee,
                     at=at,
                     took=log.get("took"),
-                    owner=log.get("by", ""),
-                    fence=log.get("fence"),
+                    owner=owner,
+                    fence=fence,
                     starts=log.get("starts", 1) if at else failed,
                 )
             )
@@ -259,6 +268,7 @@ class Job(Run):
 
     def advance(self, claim: Claim) -> None:
         """Do the steps without a receipt, in order, each with its receipt. The last one settles the job."""
+        self._log_to_be, self._logged_fence = self.step_log, None
         todo = [step for step in self.steps().values() if getattr(self, step.column) is None]
         if not todo:
             claim.settle(DONE, **starting.landing(type(self)))
@@ -272,13 +282,14 @@ class Job(Run):
                 # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
                 self._put_back(before)
             self._learn(step, written)
-            signals.send(signals.step_done, self, step=step.name, claim=claim)
+            if signals.step_done.receivers:
+                signals.send(signals.step_done, self, step=step.name, claim=claim)
         self._in_hand = ""
 
     def fail(self, claim: Claim, error: BaseException) -> str:
         """Keep the error on the row and release the job for a later attempt, or give it up when the budget is spent."""
         label = claim.by
-        step = getattr(self, "_in_hand", "")
+        step = self._in_hand
         entry = failure(self, step=step, error=error, owner=label, at=clock.read(connections[claim.alias]))
         said = f"{entry['type']}: {text_of(error)}" if text_of(error) else entry["type"]
         changes: dict[str, Any] = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0}
@@ -336,7 +347,7 @@ class Job(Run):
         took = time.monotonic() - began
         late: dict[str, Any] = dict(fields)
         if took >= _WORTH_A_WRITE:
-            late["step_log"] = self._log(step, claim, took)
+            late["step_log"] = self._log(step, claim, took) or self.step_log
             if not last:
                 late["lease_expires_at"] = Later(claim.lease)
         if late:
@@ -349,10 +360,12 @@ class Job(Run):
             stamp = self._stamp(step, claim, took, last=last) | fields
             commit(claim, step.column, lambda: claim.write(stamp, unless=step.column))
             return set(fields)
-        record, fields = step.record_body, dict(result) if isinstance(result, Mapping) else {}
+        record, fields = step.record_body, {}
+        if isinstance(result, Mapping) and set(result) <= self._own_names():
+            fields = self._own_fields(step, result)
 
         def receipt() -> set[str]:
-            claim.write(self._stamp(step, claim, took, last=last) | self._own_fields(step, fields), unless=step.column)
+            claim.write(self._stamp(step, claim, took, last=last) | fields, unless=step.column)
             more = self._own_fields(step, record(self, result))
             if more:
                 claim.write(more, states=(DONE if last else RUNNING,))
@@ -361,24 +374,37 @@ class Job(Run):
         return commit(claim, step.column, receipt)
 
     def _stamp(self, step: Step, claim: Claim, took: float | None, *, last: bool) -> dict[str, Any]:
-        stamp: dict[str, Any] = {
-            step.column: NOW,
-            "step_log": self._log(step, claim, took),
-            "attempts": 1,
-            "losses": 0,
-            "last_error": "",
-        }
+        stamp: dict[str, Any] = {step.column: NOW}
+        log = self._log(step, claim, took)
+        if log is not None:
+            stamp["step_log"] = log
+        # Written only where they change something: an owner's copy is the truth while its fence holds.
+        if self.attempts != 1:
+            stamp["attempts"] = 1
+        if self.losses:
+            stamp["losses"] = 0
+        if self.last_error:
+            stamp["last_error"] = ""
         if last:
             return {**stamp, **claim.settling(DONE), **starting.landing(type(self))}
         return {**stamp, "lease_expires_at": Later(claim.lease), "updated_at": NOW}
 
-    def _log(self, step: Step, claim: Claim, took: float | None) -> dict[str, Any]:
-        entry: dict[str, Any] = {"by": claim.by, "fence": claim.fence}
+    def _log(self, step: Step, claim: Claim, took: float | None) -> dict[str, Any] | None:
+        """
+        Return the step log with what is worth saying of this step, or None where nothing is.
+
+        Who holds the run is said by the first receipt under each fence; it is so for those that follow.
+        """
+        entry: dict[str, Any] = {}
+        if self._logged_fence != claim.fence:
+            entry = {"by": claim.by, "fence": claim.fence}
         if took is not None:
             entry["took"] = round(took, 3)
-        failed = sum(entry.get("step") == step.name for entry in self.failures)
+        failed = sum(one.get("step") == step.name for one in self.failures)
         if failed:
             entry["starts"] = failed + 1
+        if not entry:
+            return None
         self._log_to_be = {**self.step_log, step.name: entry}
         return self._log_to_be
 
@@ -391,37 +417,58 @@ class Job(Run):
                 f"step {step.name!r} returned {type(returned).__name__}; return a dictionary of own fields, or None"
             )
             raise Refused(message)
-        guarded = self.contract_columns()
-        known: dict[str, Any] = {f.name: f for f in self._meta.concrete_fields}
-        known |= {f.attname: f for f in self._meta.concrete_fields}
         for name in returned:
-            if name not in known or name in guarded:
+            if name not in self._own_names():
                 message = f"step {step.name!r} returned {name!r}, which is not one of the job's own fields"
                 raise Refused(message)
+        own: dict[str, Any] = {name: self._meta.get_field(name) for name in returned}
         return {
-            known[name].name: getattr(value, known[name].target_field.attname)
-            if isinstance(value, models.Model)
-            else value
+            own[name].name: getattr(value, own[name].target_field.attname) if isinstance(value, models.Model) else value
             for name, value in returned.items()
         }
+
+    @classmethod
+    def _own_names(cls) -> frozenset[str]:
+        return _own_names_of(cls)
 
     def _learn(self, step: Step, written: set[str]) -> None:
         """Make this instance show what the row now holds, as a resumed run would read it."""
         self.__dict__.pop(step.column, None)  # read from the row when somebody asks
         self.attempts, self.losses, self.last_error, self.step_log = 1, 0, "", self._log_to_be
+        self._logged_fence = self.fence
         if written:
             self.refresh_from_db(fields=sorted(written))
 
-    def _claim_and_attempt(self, using: str) -> bool:
-        """Take this run if it is free, and carry it out. Return whether it was taken."""
+    def _claim_and_attempt(self, using: str) -> Outcome | None:
+        """Take this run if it is free, carry it out, and let this instance show it. None: it was not free."""
         taking = Taking(pk=self.pk, also=type(self).can_carry_out())
         taken = claim(type(self), using=using, owner=str(current()), lease=float(setting("LEASE")), taking=taking)
         for run, right in taken:
-            attempt(run, right)
-        return bool(taken)
+            outcome = attempt(run, right)
+            self.__dict__.update(run._own_values())
+            self.forget_contract()
+            return outcome
+        return None
+
+    def forget_contract(self) -> None:
+        """Let this instance read its contract columns from the row when somebody asks for one."""
+        for name in self.contract_columns() - {"id"}:
+            self.__dict__.pop(name, None)
 
     def _carries_other_steps(self) -> bool:
         return self._row().open().exclude(step_names=self.names_of_steps()).exists()
+
+    def _who_did_what(self) -> dict[str, tuple[str, int | None]]:
+        """Return owner and fence of each receipt: those of the last one before it, in time, that names them."""
+        found: dict[str, tuple[str, int | None]] = {}
+        recorded = [(getattr(self, step.column), name) for name, step in self.steps().items()]
+        latest: tuple[str, int | None] = ("", None)
+        for _, name in sorted((pair for pair in recorded if pair[0] is not None), key=lambda pair: pair[0]):
+            log = self.step_log.get(name, {})
+            if "fence" in log:
+                latest = (log["by"], log["fence"])
+            found[name] = latest
+        return found
 
     def _own_values(self) -> dict[str, Any]:
         """Return a copy of the job's own fields as they are loaded, safe from changes made in place."""
@@ -450,7 +497,7 @@ class Job(Run):
 def _add_flight(sender: type[models.Model], **_: Any) -> None:
     """Give a job that declares `one_in_flight` the unique column that keeps its promise: a value while open, NULL after."""
     if issubclass(sender, Job) and sender.one_in_flight:
-        sender.add_to_class("flight", models.CharField(max_length=500, null=True, unique=True, editable=False))
+        sender.add_to_class("flight", models.CharField(max_length=200, null=True, unique=True, editable=False))
 
 
 @functools.cache
@@ -469,3 +516,9 @@ def _steps_of(model: type[Job]) -> dict[str, Step]:
 def _contract_columns_of(model: type[Job]) -> frozenset[str]:
     receipts = {step.column for step in model.steps().values()}
     return CONTRACT | receipts | {"step_names", "step_log", "flight"}
+
+
+@functools.cache
+def _own_names_of(model: type[Job]) -> frozenset[str]:
+    own = [field for field in model._meta.concrete_fields if field.name not in model.contract_columns()]
+    return frozenset(name for field in own for name in (field.name, field.attname))

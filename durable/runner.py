@@ -116,6 +116,10 @@ class Reconciler:
         self._work(lambda: None)
         return self.report
 
+    def leave_to_backoff(self) -> None:
+        """From now on take only what is due: what was not has had its turn in this session."""
+        self._boot = False
+
     def watch(self, poll: float) -> Report:
         """Carry runs on until told to stop, looking for due ones every `poll` seconds."""
         self._watching = True
@@ -135,11 +139,12 @@ class Reconciler:
         return self.report
 
     def wake(self) -> None:
-        """Make an idle worker look at once."""
+        """Make every idle worker look at once."""
         with self._change:
             self._change.notify_all()
 
-    def _call_another(self) -> None:
+    def wake_one(self) -> None:
+        """Let one idle worker look at once."""
         with self._change:
             self._change.notify()
 
@@ -178,17 +183,17 @@ class Reconciler:
             try:
                 batch = self._claim(at_once)
             except Error as error:
+                connections.close_all()
+                logger.warning("claiming failed error=%s", str(error).partition("\n")[0])
                 if pause() is None:
                     raise
-                logger.warning("claiming failed, trying again error=%s", str(error).partition("\n")[0])
-                connections.close_all()
                 continue
             if not batch:
                 at_once = 1
                 if pause() is None:
                     return
                 continue
-            self._call_another()  # where there was one there may be more
+            self.wake_one()  # where there was one there may be more
             began = time.monotonic()
             self._carry_on(batch)
             quick = (time.monotonic() - began) / len(batch) < _QUICK

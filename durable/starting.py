@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import IntegrityError, router, transaction
 
+from . import waking
 from .attempt import attempt
 from .conf import setting
 from .contract import Claim
@@ -34,6 +35,7 @@ def start(model: type[Any], alias: str | None, key: str | None, fields: dict[str
         run = _new(model, key, fields)
         using = alias or router.db_for_write(model, instance=run)
         if _record(run, using, lease=None, on_conflict=on_conflict):
+            waking.ring_after_commit(using)
             return run
         found = _existing(model, using, run)
         if found is not None:
@@ -58,9 +60,7 @@ def start_and_run(model: type[Any], alias: str | None, key: str | None, fields: 
         return run
     claim = Claim(model, using=using, pk=run.pk, fence=run.fence, owner=run.owner, lease=lease)
     attempt(run, claim)
-    for name in ("status", "fence", "lease_expires_at", "owner", "due_at", "settled_at", "updated_at", "failures",
-                 "step_log", "attempts", "losses", "last_error"):  # fmt: skip
-        run.__dict__.pop(name, None)  # read from the row when somebody asks
+    run.forget_contract()
     return run
 
 
@@ -99,7 +99,7 @@ def _new(model: type[Any], key: str | None, fields: dict[str, Any]) -> Any:
         message = f"a key is a text of 1 to 200 characters, not {key!r:.80}"
         raise ValueError(message)
     run = model(key=key, **fields)
-    run.arguments = canonical(model, fields) if key is not None else None
+    run.arguments = canonical(run, fields) if key is not None else None
     run.step_names = model.names_of_steps()
     if model.one_in_flight:
         run.flight = _flight(run)
