@@ -102,7 +102,7 @@ def test_after_the_grace_time_the_step_is_cut_off_and_released(in_hand):
     assert ended == 0, child.said
     job.refresh_from_db()
     assert (job.status, job.lease_expires_at, job.attempts) == ("pending", None, 0)
-    assert job.last_error == "cut off by SIGTERM at a step"
+    assert job.last_error.startswith("cut off by SIGTERM")
 
 
 def test_a_second_signal_does_not_wait_for_the_grace_time(in_hand):
