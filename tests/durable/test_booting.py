@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from .actors import manage, url_of
+from .actors import manage
 from .marks import commits
 
 pytestmark = commits
@@ -46,4 +46,3 @@ def test_an_empty_database_is_migrated_without_a_warning(tmp_path):
 
     assert answer.returncode == 0, answer.stderr
     assert answer.stderr == ""
-    assert url_of("x")
