@@ -42,7 +42,8 @@ def svg(record: Mapping[str, Any], code: str, metric: str) -> str:
     height = 44 + ROW * len(bars)
     title = f"{code}. {WORKLOADS[code].title}, {metric}: ratio to {floor_name}"
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"',
+        f' aria-label="{escape(title)}">',
         f"<style>{STYLE.strip()}</style>",
         f'<text class="title" x="0" y="16">{escape(title)}</text>',
     ]
@@ -51,7 +52,8 @@ def svg(record: Mapping[str, Any], code: str, metric: str) -> str:
         length = max(1.0, reached * scale)
         lines += [
             f'<text x="{LEFT - 8}" y="{top + 14}" text-anchor="end">{escape(name)}</text>',
-            f'<rect class="{CONTENDERS[name].group}" x="{LEFT}" y="{top + 3}" width="{length:.1f}" height="{ROW - 7}" rx="2"/>',
+            f'<rect class="{CONTENDERS[name].group}" x="{LEFT}" y="{top + 3}"',
+            f' width="{length:.1f}" height="{ROW - 7}" rx="2"/>',
             f'<text class="quiet" x="{LEFT + length + 6:.1f}" y="{top + 14}">{reached:.2f}</text>',
         ]
     one = LEFT + scale

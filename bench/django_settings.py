@@ -1,27 +1,13 @@
 """
 The settings of every contender that is a Django project: the database and the apps come from the environment.
 
-`configure()` fills the environment, so that child processes and management commands come up the same way.
+`bench.django_site.configure()` fills it, so that child processes and management commands come up the same way.
 """
 
 import json
 import os
 
 from psycopg.conninfo import conninfo_to_dict
-
-__all__ = ["configure"]
-
-
-def configure(url: str, *apps: str, **settings: object) -> None:
-    """Set Django up on this database with these apps; extra settings must be JSON."""
-    os.environ["BENCH_URL"] = url
-    os.environ["BENCH_APPS"] = ",".join(apps)
-    os.environ["BENCH_SETTINGS"] = json.dumps(settings)
-    os.environ["DJANGO_SETTINGS_MODULE"] = "bench.django_settings"
-    import django
-
-    django.setup()
-
 
 _given = conninfo_to_dict(os.environ.get("BENCH_URL", ""))
 DATABASES = {

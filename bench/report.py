@@ -1,4 +1,4 @@
-"""The report of one run: a Markdown table a workload, ratios first, and everything that was left out with its reason."""
+"""The report of one run: a Markdown table a workload, ratios first; what was left out stands there with its reason."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,22 +9,23 @@ from bench.workloads import WORKLOADS, Workload
 
 __all__ = ["markdown", "number"]
 
+NOTHING = "–"  # noqa: RUF001
+
 
 def number(value: float) -> str:
     """Three digits that mean something, no more."""
     if value >= 100:
-        return f"{value:,.0f}".replace(",", " ")  # noqa: RUF001 – a narrow space between thousands
+        return f"{value:,.0f}".replace(",", " ")
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def markdown(record: Mapping[str, Any]) -> str:
     """The whole page, from the record that is kept as JSON."""
     parts = [_head(record)]
-    for code, figures in record["figures"].items():
-        parts.append(_workload(WORKLOADS[code], figures, record["absent"].get(code, {}), record))
-    for code, absent in record["absent"].items():
-        if code not in record["figures"]:
-            parts.append(_workload(WORKLOADS[code], {}, absent, record))
+    for code, workload in WORKLOADS.items():
+        figures, absent = record["figures"].get(code, {}), record["absent"].get(code, {})
+        if figures or absent:
+            parts.append(_workload(workload, figures, absent, record))
     return "\n\n".join(parts) + "\n"
 
 
@@ -32,10 +33,11 @@ def _head(record: Mapping[str, Any]) -> str:
     machine, server = record["machine"], record["server"]
     return (
         f"Measured {record['date']} on {machine['processor']}, {machine['cores']} cores, {machine['system']}; "
-        f"PostgreSQL {server['server_version']}, fsync {server['fsync']}, synchronous_commit {server['synchronous_commit']}, "
-        f"one flush {number(record['flush_microseconds'])} µs. {record['rounds']} interleaved rounds, scale `{record['scale']}`. "
-        "A cell is the ratio to the floor of that column (above 1 is better than the floor, whichever way the metric points), "
-        "then the median and (least–most)."
+        f"PostgreSQL {server['server_version']}, fsync {server['fsync']}, "
+        f"synchronous_commit {server['synchronous_commit']}, one flush {number(record['flush_microseconds'])} µs. "
+        f"{record['rounds']} interleaved rounds, scale `{record['scale']}`. "
+        "A cell is the ratio to the floor of that column (above 1 is better than the floor, whichever way the metric "
+        "points), then the median and (least–most)."  # noqa: RUF001
     )
 
 
@@ -61,13 +63,19 @@ def _workload(
         shown = f"**{name}**" if CONTENDERS[name].group == "ours" else name
         lines.append(f"| {shown}{_version(name, record)} | " + " | ".join(cells) + f" | {CONTENDERS[name].guarantee} |")
     for name, reason in absent.items():
-        lines.append(f"| {name} | " + " | ".join("–" for _ in workload.metrics) + f" | not measured: {reason} |")  # noqa: RUF001
+        cells = [NOTHING] * len(workload.metrics)
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | not measured: {_first_line(reason)} |")
     return "\n".join(lines)
+
+
+def _first_line(reason: str) -> str:
+    lines = reason.strip().splitlines() or ["no reason given"]
+    return lines[0].replace("|", "/")
 
 
 def _cell(values: list[float] | None, floor: list[float] | None, better: str) -> str:
     if not values:
-        return "–"  # noqa: RUF001
+        return NOTHING
     figure = Figure.of(values)
     reached = ratio(figure.middle, Figure.of(floor).middle, better=better) if floor else None
     spread = f"{number(figure.middle)} ({number(figure.least)}–{number(figure.most)})"  # noqa: RUF001

@@ -22,11 +22,13 @@ EMBEDDED_SETTINGS = {
     "shared_buffers": "256MB",
     "max_wal_size": "4GB",  # a checkpoint in the middle of one contender's turn would be charged to it alone
     "log_min_messages": "fatal",
+    "log_line_prefix": "db=%d ",  # W9 counts the statements of one database in the log
 }
-REPORTED_SETTINGS = (
-    "server_version fsync synchronous_commit full_page_writes wal_level wal_sync_method commit_delay shared_buffers "
-    "max_wal_size max_connections autovacuum default_transaction_isolation jit"
-).split()
+REPORTED_SETTINGS = [
+    *("server_version", "fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_sync_method"),
+    *("commit_delay", "shared_buffers", "max_wal_size", "max_connections", "autovacuum", "jit"),
+    "default_transaction_isolation",
+]
 
 
 class Server:
@@ -53,7 +55,8 @@ class Server:
             server.psql(f"ALTER SYSTEM SET {name} = '{value}'")
         server.psql("ALTER SYSTEM SET fsync = on")
         server.psql("ALTER SYSTEM SET synchronous_commit = on")
-        command = [str(server.bin_path / "pg_ctl"), "-w", "-D", str(server.pgdata), "-m", "fast", "restart"]
+        command = [str(server.bin_path / "pg_ctl"), "-w", "-D", str(server.pgdata), "-m", "fast"]
+        command += ["-l", str(server.log), "restart"]
         if server.system_user:
             command = ["runuser", "-u", server.system_user, "--", *command]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from bench.django_settings import configure
+from bench.django_site import configure
 from bench.floors.schema import SCHEMA, START, stamp
 from bench.together import Gate, seconds_together
 from bench.work import BODY, INSERT_EFFECT, STEPS, new_key

@@ -1,7 +1,7 @@
 """
 W1 by pgbench: the same statements sent by a program in C, so what is left is the server and the disk.
 
-`Steps` sends four statements a step, as the loops do; `OneStatement` one. Prepared statements, Unix socket or TCP as given.
+`Steps` sends four statements a step, as the loops do; `OneStatement` one. Statements are prepared.
 """
 
 import re

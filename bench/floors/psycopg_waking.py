@@ -25,7 +25,8 @@ def _watch(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("LISTEN due")
         connection.execute(INSERT_EFFECT, ["ready", 0, BODY])
-        for _ in connection.notifies():
+        while True:
+            list(connection.notifies(stop_after=1))
             for run, fence, *_ in connection.execute(CLAIM, [10]).fetchall():
                 with connection.transaction():
                     connection.execute(stamp(STEPS), [run, fence])
