@@ -11,7 +11,7 @@ from typing import Protocol
 __all__ = ["Contender", "Unable"]
 
 
-class Unable(Exception):  # noqa: N818
+class Unable(Exception):
     """This contender can't do this work here; the message is the reason shown in the report."""
 
 

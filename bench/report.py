@@ -9,7 +9,7 @@ from bench.workloads import WORKLOADS, Workload
 
 __all__ = ["markdown", "number"]
 
-NOTHING = "–"  # noqa: RUF001
+NOTHING = "–"
 
 
 def number(value: float) -> str:
@@ -37,7 +37,7 @@ def _head(record: Mapping[str, Any]) -> str:
         f"synchronous_commit {server['synchronous_commit']}, one flush {number(record['flush_microseconds'])} µs. "
         f"{record['rounds']} interleaved rounds, scale `{record['scale']}`. "
         "A cell is the ratio to the floor of that column (above 1 is better than the floor, whichever way the metric "
-        "points), then the median and (least–most)."  # noqa: RUF001
+        "points), then the median and (least–most)."
     )
 
 
@@ -78,7 +78,7 @@ def _cell(values: list[float] | None, floor: list[float] | None, better: str) ->
         return NOTHING
     figure = Figure.of(values)
     reached = ratio(figure.middle, Figure.of(floor).middle, better=better) if floor else None
-    spread = f"{number(figure.middle)} ({number(figure.least)}–{number(figure.most)})"  # noqa: RUF001
+    spread = f"{number(figure.middle)} ({number(figure.least)}–{number(figure.most)})"
     return spread if reached is None else f"**{reached:.2f}** · {spread}"
 
 

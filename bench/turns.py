@@ -18,7 +18,7 @@ __all__ = ["TURNS"]
 Size = Mapping[str, Any]
 
 
-class WrongCount(Exception):  # noqa: N818
+class WrongCount(Exception):
     """Effects or completions are missing or too many: the contender did not do the work that is measured."""
 
 

@@ -50,7 +50,7 @@ class Claims(_Scenario):
             figures = {"10 k due": self._rate(connection, size["n"])}
             self._fill(connection, many, size["settled"], analyse=False)
             figures["most due, no statistics"] = self._rate(connection, size["n"])
-            connection.execute("VACUUM ANALYZE floor_run")
+            self._analyse(connection)
             figures["most due"] = self._rate(connection, size["n"])
             with psycopg.connect(self.url) as old:
                 old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -68,6 +68,9 @@ class Claims(_Scenario):
         connection.execute(DUE, [due])
         if analyse:
             connection.execute("VACUUM ANALYZE floor_run")
+
+    def _analyse(self, connection: psycopg.Connection) -> None:
+        connection.execute("VACUUM ANALYZE floor_run")
 
     def _one(self, connection: psycopg.Connection) -> None:
         run, fence, *_ = connection.execute(CLAIM, [1]).fetchone()

@@ -19,7 +19,7 @@ STAMPS = [(step, stamp(step)) for step in range(1, STEPS + 1)]
 STAMPS_WITH_EFFECT = [(step, stamp_with_effect(step)) for step in range(1, STEPS + 1)]
 
 
-class LostLease(Exception):  # noqa: N818
+class LostLease(Exception):
     """The fenced stamp matched no row: somebody else owns the run."""
 
 

@@ -1,0 +1,60 @@
+"""
+W1 and W9 by us: `Model.objects.run()` in a loop, one run after another in each process, born claimed.
+
+Nothing is tuned but what a README may advise: Django's connection stays open.
+"""
+
+import time
+
+import psycopg
+
+from bench.ours.site import configured, made
+from bench.together import Gate, seconds_together
+
+__all__ = ["Cursors", "Orm"]
+
+
+def _loop(place: int, gate: Gate, url: str, n: int, name: str) -> None:
+    models = configured(url)
+    from django.db import connection
+
+    start = getattr(models, name).objects.run
+    connection.ensure_connection()
+    gate.wait()
+    for _ in range(n):
+        start()
+
+
+class Cursors:
+    model = "Insertion"
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def setup(self) -> None:
+        self.models = made(self.url)
+
+    def run(self, n: int, processes: int) -> dict[str, float]:
+        return {"done": seconds_together(processes, _loop, self.url, n // processes, self.model)}
+
+    def done(self) -> int:
+        with psycopg.connect(self.url) as connection:
+            table = f"bench_ours_{self.model.lower()}"
+            return connection.execute(f"SELECT count(*) FROM {table} WHERE status = 'done'").fetchone()[0]
+
+    def latency(self, n: int) -> list[float]:
+        start, taken = getattr(self.models, self.model).objects.run, []
+        for _ in range(n):
+            begun = time.perf_counter()
+            start()
+            taken.append(time.perf_counter() - begun)
+        return taken
+
+    def teardown(self) -> None:
+        from django.db import connection
+
+        connection.close()
+
+
+class Orm(Cursors):
+    model = "OrmInsertion"
