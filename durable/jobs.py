@@ -20,7 +20,7 @@ from django.db.models.signals import class_prepared
 from django.dispatch import receiver
 
 from . import clock, explain, signals, starting
-from .attempt import attempt
+from .attempt import Outcome, attempt
 from .backoff import Backoff
 from .conf import setting
 from .contract import NOW, Claim, Later, Machine, Taking, claim, transition
@@ -135,11 +135,14 @@ class Job(Run):
                 "Call it after the transaction: transaction.on_commit(job.run), or let `manage.py reconcile` do it."
             )
             raise InsideTransaction(message)
-        if not self._claim_and_attempt(using) and self._carries_other_steps():
+        outcome = self._claim_and_attempt(using)
+        if outcome is None and self._carries_other_steps():
             type(self).adopt(self._row())
-            self._claim_and_attempt(using)
-        self.refresh_from_db()
-        return bool(self.status == DONE)
+            outcome = self._claim_and_attempt(using)
+        if outcome is None:
+            self.refresh_from_db()
+            return bool(self.status == DONE)
+        return outcome is Outcome.DONE
 
     def cancel(self) -> bool:
         """
@@ -405,13 +408,21 @@ class Job(Run):
         if written:
             self.refresh_from_db(fields=sorted(written))
 
-    def _claim_and_attempt(self, using: str) -> bool:
-        """Take this run if it is free, and carry it out. Return whether it was taken."""
+    def _claim_and_attempt(self, using: str) -> Outcome | None:
+        """Take this run if it is free, carry it out, and let this instance show it. None: it was not free."""
         taking = Taking(pk=self.pk, also=type(self).can_carry_out())
         taken = claim(type(self), using=using, owner=str(current()), lease=float(setting("LEASE")), taking=taking)
         for run, right in taken:
-            attempt(run, right)
-        return bool(taken)
+            outcome = attempt(run, right)
+            self.__dict__.update(run._own_values())
+            self.forget_contract()
+            return outcome
+        return None
+
+    def forget_contract(self) -> None:
+        """Let this instance read its contract columns from the row when somebody asks for one."""
+        for name in self.contract_columns() - {"id"}:
+            self.__dict__.pop(name, None)
 
     def _carries_other_steps(self) -> bool:
         return self._row().open().exclude(step_names=self.names_of_steps()).exists()

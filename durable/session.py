@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connections
 from django.db.models.functions import Now
 
-from . import clock, explain, kinds
+from . import clock, explain, kinds, waking
 from .attempt import Outcome
 from .conf import setting
 from .progress import Progress
@@ -118,7 +118,8 @@ def run_session(
             reconciler.prepare()
             for problem in Result(reconciler.report, orphans)._problems():
                 bar.say(problem)
-            reconciler.watch(float(setting("POLL")))
+            with waking.listening(aliases, reconciler.wake_one):
+                reconciler.watch(float(setting("POLL")))
         else:
             _passes(reconciler, models, shutdown, bar, wait)
     result = Result(reconciler.report, orphans, shutdown.name, troubled)

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import IntegrityError, router, transaction
 
+from . import waking
 from .attempt import attempt
 from .conf import setting
 from .contract import Claim
@@ -36,7 +37,10 @@ def start(
     """Record the run, or return the one that was started under this key. See `JobManager.start`."""
     run = _new(model, key, fields)
     using = alias or router.db_for_write(model, instance=run)
-    return run if _record(run, using, lease=None) else _existing(model, using, run, fields, patience=patience)
+    if not _record(run, using, lease=None):
+        return _existing(model, using, run, fields, patience=patience)
+    waking.ring_after_commit(using)
+    return run
 
 
 def start_and_run(model: type[Any], alias: str | None, key: str | None, fields: dict[str, Any]) -> Any:
@@ -56,9 +60,7 @@ def start_and_run(model: type[Any], alias: str | None, key: str | None, fields: 
         return run
     claim = Claim(model, using=using, pk=run.pk, fence=run.fence, owner=run.owner, lease=lease)
     attempt(run, claim)
-    for name in ("status", "fence", "lease_expires_at", "owner", "due_at", "settled_at", "updated_at", "failures",
-                 "step_log", "attempts", "losses", "last_error"):  # fmt: skip
-        run.__dict__.pop(name, None)  # read from the row when somebody asks
+    run.forget_contract()
     return run
 
 

@@ -168,10 +168,11 @@ def test_every_setting_of_durable_stands_in_the_readme():
 
 
 def test_every_link_between_the_documents_leads_somewhere():
-    broken = []
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            if not (page.parent / target).exists():
-                broken.append(f"{page.name}: {target}")
+    broken = [
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
 
     assert broken == []
