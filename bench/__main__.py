@@ -6,6 +6,7 @@ Exit 0: measured. Exit 1: nothing could be measured. Exit 2: wrong use.
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -82,6 +83,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 def main(given: Sequence[str] | None = None) -> int:
     arguments = _arguments(given)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers and workers are ended on the way out
     from bench import chart, record, report, rounds
     from bench.server import Server
 

@@ -168,7 +168,8 @@ _PEERS = [
         group="peer",
         guarantee="a job a step; no lease: a killed worker's job stays running",
         places={"W1": "bench.peers.django_tasks_peer:Steps", "W2": "bench.peers.django_tasks_peer:Outbox"},
-        packages=("django-tasks-db", "psycopg[binary]"),
+        packages=("django-tasks-db", "django>=6", "psycopg[binary]"),
+        python=(3, 12),
     ),
     Entrant(
         name="django-ox",

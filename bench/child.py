@@ -11,6 +11,7 @@ import traceback
 from typing import Any
 
 from bench.contender import Contender, Unable
+from bench.counting import log_statements
 from bench.turns import TURNS
 
 __all__ = ["main"]
@@ -24,6 +25,8 @@ def _contender(place: str, url: str) -> Contender:
 def main() -> int:
     order: dict[str, Any] = json.loads(sys.argv[1])
     try:
+        if order["workload"] == "W9":
+            log_statements(order["url"])  # before the contender connects: a session reads this when it begins
         contender = _contender(order["place"], order["url"])
         contender.setup()
         try:

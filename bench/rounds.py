@@ -4,9 +4,11 @@ The interleaving: every round plays every contender once, in an order that turns
 A slow minute of the machine then falls on everybody. A contender that fails keeps its reason and is not asked again.
 """
 
+import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -94,25 +96,34 @@ def _turn(server: Server, entrant: Entrant, python: str, code: str, scale: str, 
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     log = folder / f"{database}.log"
     server.settle()
-    try:
-        ended = subprocess.run(
+    with log.open("a") as errors:
+        child = subprocess.Popen(
             [python, "-m", "bench.child", json.dumps(order)],
             stdout=subprocess.PIPE,
-            stderr=log.open("a"),
+            stderr=errors,
             text=True,
             cwd=ROOT,
             env=environment,
-            timeout=TURN_LIMIT,
-            check=False,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired:
-        return {"unable": f"not done after {TURN_LIMIT} s"}
-    finally:
-        server.drop_database(database)
-    lines = ended.stdout.splitlines()
-    with log.open("a") as kept:
-        kept.write(ended.stdout)
+        try:
+            output, _ = child.communicate(timeout=TURN_LIMIT)
+        except subprocess.TimeoutExpired:
+            return {"unable": f"not done after {TURN_LIMIT} s"}
+        finally:
+            _end_session(child.pid)
+            child.wait()
+            server.drop_database(database)
+        errors.write(output)
     try:
-        return json.loads(lines[-1])
+        return json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
-        return {"unable": f"died with exit code {ended.returncode}; see {log.name}"}
+        return {"unable": f"died with exit code {child.returncode}; see {log.name}"}
+
+
+def _end_session(session: int) -> None:
+    """Kill what a turn has left running: workers of workers, whatever process groups they made."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):
+            if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
+                os.kill(int(stat.parent.name), signal.SIGKILL)

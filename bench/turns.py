@@ -4,12 +4,13 @@ How a turn of each workload is played, and that the work was really done: a turn
 
 import time
 from collections.abc import Callable, Mapping
+from statistics import median
 from typing import Any
 
 import psycopg
 
 from bench.contender import Contender
-from bench.counting import log_statements, server_counters
+from bench.counting import server_counters
 from bench.figures import percentile
 from bench.work import STEPS
 
@@ -69,18 +70,26 @@ def scenario(contender: Any, url: str, size: Size) -> dict[str, float]:
 
 def counted(contender: Contender, url: str, size: Size) -> dict[str, float]:
     """
-    The difference between many operations and few, so that connecting, preparing and looking cost nothing.
+    The difference between many operations and few, so that connecting and preparing cost nothing; the median of three.
 
-    A pause lies before each reading: a session tells the server its counters late, when it has been idle.
+    A pause lies before each reading, as a session tells the server its counters when it ends. What the server does by
+    itself meanwhile (a checkpoint, a vacuum) falls on one of the three.
     """
-    log_statements(url)
-    readings = [server_counters(url)]
-    for n in (20, 20 + size["n"]):
-        contender.latency(n)
-        time.sleep(1.5)
-        readings.append(server_counters(url))
-    few, many = readings[1] - readings[0], readings[2] - readings[1]
-    return {name: value / size["n"] for name, value in (many - few).as_dict().items()}
+    contender.latency(20)
+    differences = []
+    for _ in range(3):
+        few = _spent(contender, url, size["n"])
+        many = _spent(contender, url, 2 * size["n"])
+        differences.append({name: (many[name] - few[name]) / size["n"] for name in few})
+    return {name: median(difference[name] for difference in differences) for name in differences[0]}
+
+
+def _spent(contender: Contender, url: str, n: int) -> dict[str, int]:
+    time.sleep(0.5)
+    before = server_counters(url)
+    contender.latency(n)
+    time.sleep(0.5)
+    return (server_counters(url) - before).as_dict()
 
 
 TURNS: Mapping[str, Callable[[Any, str, Size], dict[str, float]]] = {

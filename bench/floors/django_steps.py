@@ -89,6 +89,7 @@ class Cursors:
             begun = time.perf_counter()
             self.one()
             taken.append(time.perf_counter() - begun)
+        self.teardown()  # a session tells the server its counters when it ends
         return taken
 
     def teardown(self) -> None:

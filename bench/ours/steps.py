@@ -48,6 +48,7 @@ class Cursors:
             begun = time.perf_counter()
             start()
             taken.append(time.perf_counter() - begun)
+        self.teardown()  # a session tells the server its counters when it ends
         return taken
 
     def teardown(self) -> None:

@@ -20,7 +20,7 @@ from bench.ours.site import configured, made
 __all__ = ["Recovery", "Waking"]
 
 _context = multiprocessing.get_context("spawn")
-SETTINGS = {"DURABLE": {"POLL": 0.01}}  # without a wake-up, the poll is what decides how soon
+SETTINGS = {"DURABLE": {"NOTIFY": True}}  # as whoever wants a quick first step sets it; the poll stays at a second
 
 
 def _reconcile(*options: str) -> subprocess.Popen:

@@ -4,7 +4,7 @@ django-q2 on the ORM broker: a cluster of two workers a process, polling every 1
 A step's effect and the next task are one transaction; result and acknowledgement are two more: at least once.
 """
 
-import os
+import time
 
 from bench.django_site import configure
 from bench.peers import queueing
@@ -68,11 +68,10 @@ class _DjangoQ(queueing.QueuePeer):
         from django_q.cluster import Cluster
 
         gate.wait()
-        os.setpgid(0, 0)  # its own children are ended with it
         cluster = Cluster()
         cluster.start()
         while True:
-            os.waitpid(-1, 0)
+            time.sleep(60)
 
 
 class Steps(_DjangoQ, queueing.Steps):
