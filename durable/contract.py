@@ -32,16 +32,22 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from django.db import connections
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import BigIntegerField, CharField, F, PositiveIntegerField, Q, QuerySet, TextField
+from django.db.models.functions import Least, Now
 
 from .clock import InSeconds, later_sql, now_sql, seconds_param
 from .errors import Interrupted, LostLease
 
 __all__ = ["NOW", "Claim", "Later", "Machine", "Taking", "claim", "release_early", "transition"]
 
+_PLAIN = {int, str}
+_PLAIN_FIELDS = {CharField, TextField, PositiveIntegerField, BigIntegerField}
+
 # Values an owner may write besides plain ones: what they are is decided by the database's clock.
 NOW = object()
+
+#: One row that cannot be counted further must not make the claim of all the others fail.
+_MOST_ATTEMPTS = 2**31 - 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,23 +304,23 @@ class Claim:
 
     def _update(self, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool) -> bool:
         connection = connections[self.alias]
-        shape: list[tuple[str, str]] = []
-        params: list[Any] = []
-        for name, value in changes.items():
-            if value is NOW:
-                shape.append((name, "now"))
-            elif type(value) is Later:
-                shape.append((name, "later"))
-                params.append(seconds_param(value.seconds))
-            else:
-                shape.append((name, "value"))
-                params.append(self.model._meta.get_field(name).get_db_prep_save(value, connection))
+        shape = tuple(
+            (name, "now" if value is NOW else "later" if type(value) is Later else "value")
+            for name, value in changes.items()
+        )
         waits = waits or not connection.features.has_select_for_update_skip_locked
-        sql = _owners_update(self.model, connection.vendor, tuple(shape), unless, len(states), waits)
-        mine = (self.model._meta.pk.get_db_prep_value(self.pk, connection), self.fence, *states)
+        sql, fields = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
+        params: list[Any] = [
+            seconds_param(value.seconds) if field is None else _as_param(field, value, connection)
+            for field, value in zip(fields, [v for v in changes.values() if v is not NOW], strict=True)
+        ]
+        mine = (self._key(connection), self.fence)
         with connection.cursor() as cursor:
             cursor.execute(sql, (*params, *mine) if waits else (*params, *mine, *mine))
             return bool(cursor.rowcount == 1)
+
+    def _key(self, connection: Any) -> Any:
+        return self.model._meta.pk.get_db_prep_value(self.pk, connection)
 
     def _rows(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = self.model._base_manager.using(self.alias).filter(pk=self.pk)
@@ -330,21 +336,34 @@ class Claim:
 
 @functools.lru_cache(maxsize=1024)
 def _owners_update(
-    model: type[Any], vendor: str, shape: tuple[tuple[str, str], ...], unless: str | None, states: int, waits: bool
-) -> str:
-    column = _columns(model)
-    table = _quote(model._meta.db_table)
+    model: Any,
+    vendor: str,
+    shape: tuple[tuple[str, str], ...],
+    unless: str | None,
+    states: tuple[str, ...],
+    waits: bool,
+) -> tuple[str, list[Any]]:
+    """Return the statement, and for each of its values the field that prepares it; None for a number of seconds."""
+    column, table = _columns(model), _quote(model._meta.db_table)
     right = {"value": "%s", "now": now_sql(vendor), "later": later_sql(vendor)}
     assignments = ", ".join(f"{column[name]} = {right[kind]}" for name, kind in shape)
-    status = ", ".join(["%s"] * states)
-    mine = f"{column['id']} = %s AND {column['fence']} = %s AND {column['status']} IN ({status})"
+    statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
+    mine = f"{column['id']} = %s AND {column['fence']} = %s AND {column['status']} IN ({statuses})"
     where = mine
     if unless is not None:
         where += f" AND {column[unless]} IS NULL"
     if not waits:
         picked = f"SELECT {column['id']} FROM {table} WHERE {mine} FOR UPDATE SKIP LOCKED"  # noqa: S608
         where += f" AND {column['id']} = ({picked})"
-    return f"UPDATE {table} SET {assignments} WHERE {where}"  # noqa: S608 - names of our own columns, quoted
+    fields = [None if kind == "later" else model._meta.get_field(name) for name, kind in shape if kind != "now"]
+    return f"UPDATE {table} SET {assignments} WHERE {where}", fields  # noqa: S608 - names of our own columns, quoted
+
+
+def _as_param(field: Any, value: Any, connection: Any) -> Any:
+    # Text and numbers are what they are: most of what an owner writes needs no preparation.
+    if type(value) in _PLAIN and type(field) in _PLAIN_FIELDS:
+        return value
+    return field.get_db_prep_save(value, connection)
 
 
 def _claim_in_one_statement(
@@ -398,7 +417,7 @@ def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) ->
             {column["losses"]} = run.{column["losses"]} + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
             {column["status"]} = %s,
             {column["fence"]} = run.{column["fence"]} + 1,
-            {column["attempts"]} = run.{column["attempts"]} + 1,
+            {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST_ATTEMPTS}) + 1,
             {column["lease_expires_at"]} = {later_sql("postgresql")},
             {column["owner"]} = %s,
             {column["updated_at"]} = {now}
@@ -421,7 +440,7 @@ def _claim_one_by_one(
         taken = rows.filter(taking.condition(machine), pk=pk, fence=fence, status=status).update(
             status=machine.claimed,
             fence=fence + 1,
-            attempts=F("attempts") + 1,
+            attempts=Least(F("attempts"), _MOST_ATTEMPTS) + 1,
             losses=losses + lapsed,
             lease_expires_at=InSeconds(lease),
             owner=owner,
