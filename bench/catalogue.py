@@ -71,6 +71,12 @@ _FLOORS = [
         places={"W1": f"{LOOP}:Cursors", "W9": f"{LOOP}:Cursors"},
     ),
     Entrant(
+        name="Django with prepared cursors",
+        group="floor",
+        guarantee="receipt with the effect, fenced",
+        places={"W1": f"{LOOP}:PreparedCursors", "W9": f"{LOOP}:PreparedCursors"},
+    ),
+    Entrant(
         name="Django with the ORM",
         group="floor",
         guarantee="receipt with the effect, fenced",
@@ -92,6 +98,12 @@ _OURS = [
             "W5": "bench.ours.waking:Waking",
             "W6": "bench.ours.waking:Recovery",
         },
+    ),
+    Entrant(
+        name="durable with prepared statements",
+        group="ours",
+        guarantee="receipt with the effect, fenced, leased",
+        places={"W1": "bench.ours.steps:Prepared", "W9": "bench.ours.steps:Prepared"},
     ),
     Entrant(
         name="durable with ORM steps",

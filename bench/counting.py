@@ -58,14 +58,21 @@ def _wal_position(connection: psycopg.Connection) -> int:
     return int(result.get_value(0, 0))
 
 
+_CHANGES = re.compile(r'"(INSERT|UPDATE|DELETE|MERGE|COPY) ')
+
+
 def _read(trace: Iterator[str], cost: Cost) -> None:
     """Each line is: time, F or B for the direction, length, message, and its text."""
-    sent = []
+    sent, wrote = [], False
     for line in trace:
         parts = line.rstrip("\n").split("\t")
         if "F" not in parts[:2]:
-            if any(part == "CommandComplete" for part in parts) and '"COMMIT"' in line:
-                cost.commits += 1
+            if "CommandComplete" in parts:
+                wrote = wrote or _CHANGES.search(line) is not None
+            elif "ReadyForQuery" in parts:
+                # Idle again after a change: it was committed, by COMMIT or as a statement of its own.
+                cost.commits += wrote and parts[-1].strip() == "I"
+                wrote = wrote and parts[-1].strip() == "T"
             continue
         message, text = parts[parts.index("F") + 2], " ".join(parts[parts.index("F") + 3 :])
         if message in {"Query", "Execute"}:

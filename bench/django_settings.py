@@ -19,6 +19,7 @@ DATABASES = {
         "HOST": _given.get("host", ""),
         "PORT": str(_given.get("port", "")),
         "CONN_MAX_AGE": None,
+        "OPTIONS": json.loads(os.environ.get("BENCH_OPTIONS") or "{}"),
     }
 }
 INSTALLED_APPS = [app for app in os.environ.get("BENCH_APPS", "").split(",") if app]

@@ -6,15 +6,16 @@ W1 and W9 as a Django developer would write them by hand: `atomic()`, the fenced
 
 import time
 from collections.abc import Callable
+from typing import ClassVar
 
 import psycopg
 
-from bench.django_site import configure
+from bench.django_site import PREPARED, configure
 from bench.floors.schema import SCHEMA, START, stamp
 from bench.together import Gate, seconds_together
 from bench.work import BODY, INSERT_EFFECT, STEPS, new_key
 
-__all__ = ["Cursors", "Orm"]
+__all__ = ["Cursors", "Orm", "PreparedCursors"]
 
 STAMPS = [(step, stamp(step)) for step in range(1, STEPS + 1)]
 
@@ -54,8 +55,8 @@ def one_run_through_models() -> None:
             Effect.objects.create(run=str(run), step=step, body=BODY)
 
 
-def _loop(place: int, gate: Gate, url: str, n: int, one: Callable[[], None]) -> None:
-    configure(url, "bench.floors.django_app")
+def _loop(place: int, gate: Gate, url: str, n: int, one: Callable[[], None], options: dict[str, object]) -> None:
+    configure(url, "bench.floors.django_app", options=options)
     from django.db import connection
 
     connection.ensure_connection()
@@ -66,6 +67,7 @@ def _loop(place: int, gate: Gate, url: str, n: int, one: Callable[[], None]) -> 
 
 class Cursors:
     one = staticmethod(one_run_through_cursors)
+    options: ClassVar[dict[str, object]] = {}
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -74,10 +76,10 @@ class Cursors:
         with psycopg.connect(self.url) as connection:
             for statement in SCHEMA:
                 connection.execute(statement)
-        configure(self.url, "bench.floors.django_app")
+        configure(self.url, "bench.floors.django_app", options=self.options)
 
     def run(self, n: int, processes: int) -> dict[str, float]:
-        return {"done": seconds_together(processes, _loop, self.url, n // processes, self.one)}
+        return {"done": seconds_together(processes, _loop, self.url, n // processes, self.one, self.options)}
 
     def done(self) -> int:
         with psycopg.connect(self.url) as connection:
@@ -100,3 +102,7 @@ class Cursors:
 
 class Orm(Cursors):
     one = staticmethod(one_run_through_models)
+
+
+class PreparedCursors(Cursors):
+    options: ClassVar[dict[str, object]] = PREPARED

@@ -1,21 +1,24 @@
 """
 W1 and W9 by us: `Model.objects.run()` in a loop, one run after another in each process, born claimed.
 
-Nothing is tuned but what a README may advise: Django's connection stays open.
+Nothing is tuned but what a README may advise: the connection stays open; `Prepared` turns on Django's own switch for
+prepared statements, for whoever has no pooler in the way.
 """
 
 import time
+from typing import ClassVar
 
 import psycopg
 
+from bench.django_site import PREPARED
 from bench.ours.site import configured, made
 from bench.together import Gate, seconds_together
 
-__all__ = ["Cursors", "Orm"]
+__all__ = ["Cursors", "Orm", "Prepared"]
 
 
-def _loop(place: int, gate: Gate, url: str, n: int, name: str) -> None:
-    models = configured(url)
+def _loop(place: int, gate: Gate, url: str, n: int, name: str, options: dict[str, object]) -> None:
+    models = configured(url, options)
     from django.db import connection
 
     start = getattr(models, name).objects.run
@@ -27,15 +30,16 @@ def _loop(place: int, gate: Gate, url: str, n: int, name: str) -> None:
 
 class Cursors:
     model = "Insertion"
+    options: ClassVar[dict[str, object]] = {}
 
     def __init__(self, url: str) -> None:
         self.url = url
 
     def setup(self) -> None:
-        self.models = made(self.url)
+        self.models = made(self.url, self.options)
 
     def run(self, n: int, processes: int) -> dict[str, float]:
-        return {"done": seconds_together(processes, _loop, self.url, n // processes, self.model)}
+        return {"done": seconds_together(processes, _loop, self.url, n // processes, self.model, self.options)}
 
     def done(self) -> int:
         with psycopg.connect(self.url) as connection:
@@ -59,3 +63,7 @@ class Cursors:
 
 class Orm(Cursors):
     model = "OrmInsertion"
+
+
+class Prepared(Cursors):
+    options: ClassVar[dict[str, object]] = PREPARED
