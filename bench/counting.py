@@ -68,7 +68,7 @@ def _read(trace: Iterator[str], cost: Cost) -> None:
         parts = line.rstrip("\n").split("\t")
         if "F" not in parts[:2]:
             if "CommandComplete" in parts:
-                wrote = wrote or _CHANGES.search(line) is not None
+                wrote = (wrote or _CHANGES.search(line) is not None) and '"ROLLBACK"' not in line
             elif "ReadyForQuery" in parts:
                 # Idle again after a change: it was committed, by COMMIT or as a statement of its own.
                 cost.commits += wrote and parts[-1].strip() == "I"
