@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from bench.catalogue import CONTENDERS
 from bench.workloads import ELSEWHERE, WORKLOADS
@@ -100,6 +101,12 @@ def main(given: Sequence[str] | None = None) -> int:
     folder = OUT / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder.mkdir(parents=True, exist_ok=True)
     flush = record.flush_microseconds()
+
+    def kept(results: rounds.Results) -> dict[str, Any]:
+        made = record.record(results, server=settings, rounds=arguments.rounds, scale=arguments.scale, flush=flush)
+        (folder / "results.json").write_text(json.dumps(made, indent=1))
+        return made
+
     results = rounds.play(
         server,
         workloads=arguments.only,
@@ -108,12 +115,12 @@ def main(given: Sequence[str] | None = None) -> int:
         scale=arguments.scale,
         folder=folder,
         say=lambda line: print(line, file=sys.stderr, flush=True),
+        keep=kept,
     )
-    kept = record.record(results, server=settings, rounds=arguments.rounds, scale=arguments.scale, flush=flush)
-    (folder / "results.json").write_text(json.dumps(kept, indent=1))
-    text = report.markdown(kept)
+    final = kept(results)
+    text = report.markdown(final)
     (folder / "table.md").write_text(text)
-    charts = {f"{code.lower()}.svg": chart.svg(kept, code, WORKLOADS[code].metrics[0].name) for code in arguments.only}
+    charts = {f"{code.lower()}.svg": chart.svg(final, code, WORKLOADS[code].metrics[0].name) for code in arguments.only}
     for name, drawing in charts.items():
         if drawing:
             (folder / name).write_text(drawing)

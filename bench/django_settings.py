@@ -26,4 +26,5 @@ INSTALLED_APPS = [app for app in os.environ.get("BENCH_APPS", "").split(",") if 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 SECRET_KEY = "a bench has nothing to hide"
 USE_TZ = True
+TIME_ZONE = "UTC"
 globals().update(json.loads(os.environ.get("BENCH_SETTINGS") or "{}"))

@@ -23,7 +23,7 @@ from bench.workloads import WORKLOADS
 
 __all__ = ["Results", "play"]
 
-TURN_LIMIT = 1_800  # seconds
+TURN_LIMITS = {"small": 90, "full": 1_800}  # seconds
 
 
 @dataclass(slots=True)
@@ -52,8 +52,9 @@ def play(
     scale: str,
     folder: Path,
     say: Callable[[str], None],
+    keep: Callable[[Results], None],
 ) -> Results:
-    """Play all rounds and return what was measured; the children's output is kept in the folder."""
+    """Play all rounds and return what was measured. Keep it after every turn: a run that is ended early has results."""
     results = Results()
     pythons = {name: python for name in contenders if (python := _python(CONTENDERS[name], results, say))}
     for code in workloads:
@@ -70,8 +71,10 @@ def play(
                 if "unable" in answer:
                     results.leave_out(code, entrant.name, answer["unable"])
                     say(f"{code} {entrant.name}: left out: {answer['unable']}")
+                    keep(results)
                     continue
                 results.add(code, entrant.name, answer["figures"])
+                keep(results)
                 told = ", ".join(f"{metric} {value:,.1f}" for metric, value in answer["figures"].items())
                 say(f"{code} round {number + 1}/{rounds} {entrant.name}: {told}")
     results.absent.pop("install", None)
@@ -107,9 +110,9 @@ def _turn(server: Server, entrant: Entrant, python: str, code: str, scale: str, 
             start_new_session=True,
         )
         try:
-            output, _ = child.communicate(timeout=TURN_LIMIT)
+            output, _ = child.communicate(timeout=TURN_LIMITS[scale])
         except subprocess.TimeoutExpired:
-            return {"unable": f"not done after {TURN_LIMIT} s"}
+            return {"unable": f"not done after {TURN_LIMITS[scale]} s"}
         finally:
             _end_session(child.pid)
             child.wait()

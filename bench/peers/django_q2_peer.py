@@ -4,6 +4,7 @@ django-q2 on the ORM broker: a cluster of two workers a process, polling every 1
 A step's effect and the next task are one transaction; result and acknowledgement are two more: at least once.
 """
 
+import multiprocessing
 import time
 
 from bench.django_site import configure
@@ -64,6 +65,7 @@ class _DjangoQ(queueing.QueuePeer):
 
     @staticmethod
     def work(place: int, gate: Gate, url: str) -> None:
+        multiprocessing.set_start_method("fork", force=True)  # what it is made for; ours are spawned
         configure(url, *APPS, Q_CLUSTER=CLUSTER)
         from django_q.cluster import Cluster
 
