@@ -4,10 +4,14 @@ Several processes that start at one moment, and the seconds until the last of th
 Importing, connecting and warming up happen before the gate opens, so they are nobody's cost.
 """
 
+import contextlib
 import multiprocessing
+import os
+import signal
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from threading import BrokenBarrierError
 from typing import Any
 
@@ -64,10 +68,25 @@ def _start(processes: int, work: Callable[..., None], arguments: tuple[Any, ...]
 
 
 def _kill(children: list) -> None:
-    for child in children:
-        child.kill()
+    """End the workers and their own workers, or those would help in what is measured next."""
+    for pid in _family([child.pid for child in children]):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     for child in children:
         child.join()
+
+
+def _family(pids: list[int]) -> list[int]:
+    """These processes and all that they have started, as far as /proc tells."""
+    begun_by: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            begun_by.setdefault(parent, []).append(int(stat.parent.name))
+    family = list(pids)
+    for pid in family:
+        family += begun_by.get(pid, [])
+    return family
 
 
 def seconds_together(processes: int, work: Callable[..., None], *arguments: Any) -> float:
