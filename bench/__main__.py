@@ -100,10 +100,19 @@ def main(given: Sequence[str] | None = None) -> int:
 
     folder = OUT / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder.mkdir(parents=True, exist_ok=True)
-    flush = record.flush_microseconds()
+    flush, busy = record.flush_microseconds(), record.neighbours()
+    if busy > 1:
+        print(
+            f"bench: the machine is busy with something else (load {busy:.1f}); no figure of this run is a result.",
+            file=sys.stderr,
+        )
+        if arguments.publish:
+            return 2
 
     def kept(results: rounds.Results) -> dict[str, Any]:
-        made = record.record(results, server=settings, rounds=arguments.rounds, scale=arguments.scale, flush=flush)
+        made = record.record(
+            results, server=settings, rounds=arguments.rounds, scale=arguments.scale, flush=flush, neighbours=busy
+        )
         (folder / "results.json").write_text(json.dumps(made, indent=1))
         return made
 

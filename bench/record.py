@@ -11,10 +11,12 @@ from typing import Any
 
 from bench.rounds import Results
 
-__all__ = ["flush_microseconds", "record"]
+__all__ = ["flush_microseconds", "neighbours", "record"]
 
 
-def record(results: Results, *, server: dict[str, str], rounds: int, scale: str, flush: float) -> dict[str, Any]:
+def record(
+    results: Results, *, server: dict[str, str], rounds: int, scale: str, flush: float, neighbours: float
+) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "rounds": rounds,
@@ -26,11 +28,17 @@ def record(results: Results, *, server: dict[str, str], rounds: int, scale: str,
             "python": platform.python_version(),
         },
         "flush_microseconds": flush,
+        "neighbours": neighbours,
         "server": server,
         "versions": results.versions,
         "figures": results.figures,
         "absent": results.absent,
     }
+
+
+def neighbours() -> float:
+    """What else the machine is busy with before we begin: processes waiting or running, averaged over a minute."""
+    return os.getloadavg()[0]
 
 
 def flush_microseconds() -> float:

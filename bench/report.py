@@ -35,7 +35,8 @@ def _head(record: Mapping[str, Any]) -> str:
         f"Measured {record['date']} on {machine['processor']}, {machine['cores']} cores, {machine['system']}; "
         f"PostgreSQL {server['server_version']}, fsync {server['fsync']}, "
         f"synchronous_commit {server['synchronous_commit']}, one flush {number(record['flush_microseconds'])} µs. "
-        f"{record['rounds']} interleaved rounds, scale `{record['scale']}`. "
+        f"{record['rounds']} interleaved rounds, scale `{record['scale']}`, "
+        f"load before it {record['neighbours']:.1f}. "
         "A cell is the ratio to the floor of that column (above 1 is better than the floor, whichever way the metric "
         "points), then the median and (least–most)."
     )

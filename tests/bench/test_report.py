@@ -16,6 +16,7 @@ def record():
         "scale": "small",
         "machine": {"processor": "a processor", "cores": 2, "system": "Linux"},
         "flush_microseconds": 58.0,
+        "neighbours": 0.1,
         "server": {"server_version": "18", "fsync": "on", "synchronous_commit": "on"},
         "versions": {"DBOS": {"python": "3.11.7", "dbos": "3.4.0"}},
         "figures": {
