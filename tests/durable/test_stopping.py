@@ -30,9 +30,9 @@ def watching(**settings) -> Forked:
 def ask(child: Forked, number: int = signal.SIGTERM) -> None:
     """Ask a process to stop, and wait until it has noticed: it then counts the grace time in one more thread."""
     tasks = f"/proc/{child.pid}/task"
-    before = len(os.listdir(tasks))
+    before = {*os.listdir(tasks)}
     child.signal(number)
-    until(lambda: len(os.listdir(tasks)) > before)
+    until(lambda: {*os.listdir(tasks)} - before)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_the_step_in_hand_is_finished_and_the_next_is_not_begun(in_hand, effects
     assert (job.status, job.lease_expires_at, job.attempts) == ("pending", None, 0)
     assert job.two_at is not None
     assert effects(job) == ["one"]
-    assert "1 interrupted" in child.said
+    assert " interrupted." in child.said
 
 
 def test_what_was_released_is_carried_on_at_once(in_hand, effects):
