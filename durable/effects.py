@@ -21,7 +21,7 @@ from django.db import Error, InterfaceError, OperationalError, connections, tran
 from .contract import Claim
 from .errors import DurableError, LostLease, StepTimeout
 
-__all__ = ["commit", "outside_transaction", "timed"]
+__all__ = ["commit", "outside_transaction", "persistently", "timed"]
 
 logger = logging.getLogger("durable")
 T = TypeVar("T")
@@ -46,8 +46,10 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
+        wire = None
         try:
             with transaction.atomic(using=claim.alias, durable=True):
+                wire = connection.connection
                 result = work()
                 _refuse_broken(connection)
                 finished = [result]
@@ -61,10 +63,10 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
             if claim.timed_out:
                 message = f"the step outlived its timeout; its transaction was rolled back ({_first_line(error)})"
                 raise StepTimeout(message) from error
-            if finished and _wrote(claim, column, connection):
+            if finished and persistently(claim, lambda: claim.wrote(column)):
                 logger.exception("after commit kind=%s pk=%s receipt=%s", claim.model._meta.label, claim.pk, column)
                 return finished[0]
-            if not _undone_by_the_database(error, connection):
+            if not _undone_by_the_database(error, connection, wire):
                 raise
             give_up = give_up or time.monotonic() + claim.lease
             if time.monotonic() > give_up:
@@ -72,6 +74,25 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
             claim.check()
             time.sleep(min(1.0, 0.005 * 2 ** min(tries, 10)) * random.uniform(0.5, 1.0))  # noqa: S311
     raise AssertionError  # pragma: no cover - the loop ends by returning or raising
+
+
+def persistently(claim: Claim, work: Callable[[], T]) -> T:
+    """
+    Read or write what repeating does not change, again if the connection is gone, for as long as a lease.
+
+    For what the machinery itself asks between steps: a database that restarts meanwhile is nobody's failure, and others
+    would have to wait for the lease.
+    """
+    give_up = time.monotonic() + claim.lease
+    while True:
+        connections[claim.alias].close_if_unusable_or_obsolete()
+        try:
+            return work()
+        except (OperationalError, InterfaceError):
+            if time.monotonic() > give_up:
+                raise
+            connections[claim.alias].close()
+            time.sleep(0.2)
 
 
 @contextlib.contextmanager
@@ -116,22 +137,8 @@ def _refuse_broken(connection: Any) -> None:
         raise DurableError(message)
 
 
-def _wrote(claim: Claim, column: str, connection: Any) -> bool:
-    """Read the receipt after an error that came with or after COMMIT, on a fresh connection if need be."""
-    give_up = time.monotonic() + claim.lease
-    while True:
-        connection.close_if_unusable_or_obsolete()
-        try:
-            return claim.wrote(column)
-        except (OperationalError, InterfaceError):
-            if time.monotonic() > give_up:
-                raise
-            connection.close()
-            time.sleep(0.2)
-
-
-def _undone_by_the_database(error: Exception, connection: Any) -> bool:
-    """Return whether the database itself ended the transaction, so that beginning it again is right."""
+def _undone_by_the_database(error: Exception, connection: Any, wire: Any) -> bool:
+    """Return whether the database itself ended the transaction that ran on that wire, so that beginning it again is right."""
     if not isinstance(error, Error):
         return False
     cause = error.__cause__ or error
@@ -141,8 +148,9 @@ def _undone_by_the_database(error: Exception, connection: Any) -> bool:
         return True
     if not isinstance(error, OperationalError | InterfaceError):
         return False
-    lost = connection.connection is None or not connection.is_usable()
-    if lost:
+    # Leaving the block, Django may have connected anew already: a fresh connection says nothing of the one that broke.
+    lost = wire is None or connection.connection is not wire or not connection.is_usable()
+    if lost and connection.connection is wire:
         connection.close()
     return lost
 

@@ -24,7 +24,7 @@ from .attempt import attempt
 from .backoff import Backoff
 from .conf import setting
 from .contract import NOW, Claim, Later, Machine, Taking, claim, transition
-from .effects import commit, outside_transaction, timed
+from .effects import commit, outside_transaction, persistently, timed
 from .errors import InsideTransaction, Refused, WorkerLost
 from .owner import current, parse
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
@@ -261,7 +261,7 @@ class Job(Run):
         """Do the steps without a receipt, in order, each with its receipt. The last one settles the job."""
         todo = [step for step in self.steps().values() if getattr(self, step.column) is None]
         if not todo:
-            claim.settle(DONE, **starting.landing(type(self)))
+            persistently(claim, lambda: claim.settle(DONE, **starting.landing(type(self))))
         for step in todo:
             claim.check()
             self._in_hand = step.name
@@ -271,7 +271,7 @@ class Job(Run):
             finally:
                 # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
                 self.__dict__.update(before)
-            self._learn(step, written)
+            self._learn(step, claim, written)
             signals.send(signals.step_done, self, step=step.name, claim=claim)
         self._in_hand = ""
 
@@ -302,12 +302,13 @@ class Job(Run):
         error = WorkerLost(f"{name} vanished during {step or 'the settlement'} (loss {self.losses} in a row)")
         entry = failure(self, step=step, error=error, owner=name, at=clock.read(connections[claim.alias]))
         entry["attempt"] = self.attempts - 1
-        self.failures = [entry, *self.failures][:FAILURES_KEPT]
+        kept = [entry, *self.failures][:FAILURES_KEPT]
         if self.losses < most and not self.backoff.spent(self.attempts - 1):
-            claim.write({"failures": self.failures, "last_error": f"WorkerLost: {error}"})
+            claim.write({"failures": kept, "last_error": f"WorkerLost: {error}"})
+            self.failures = kept
             return False
         said = f"given up: the worker was lost {self.losses} times in a row, last {name} during {step}"
-        claim.settle(DEAD, failures=self.failures, last_error=said, **starting.landing(type(self)))
+        claim.settle(DEAD, failures=kept, last_error=said, **starting.landing(type(self)))
         return True
 
     # The two kinds of step ---------------------------------------------------------------------------------------
@@ -394,12 +395,12 @@ class Job(Run):
                 raise Refused(message)
         return {known[name].name: value for name, value in returned.items()}
 
-    def _learn(self, step: Step, written: set[str]) -> None:
+    def _learn(self, step: Step, claim: Claim, written: set[str]) -> None:
         """Make this instance show what the row now holds, as a resumed run would read it."""
         self.__dict__.pop(step.column, None)  # read from the row when somebody asks
         self.attempts, self.losses, self.last_error, self.step_log = 1, 0, "", self._log_to_be
         if written:
-            self.refresh_from_db(fields=sorted(written))
+            persistently(claim, lambda: self.refresh_from_db(fields=sorted(written)))
 
     def _claim_and_attempt(self, using: str) -> bool:
         """Take this run if it is free, and carry it out. Return whether it was taken."""
