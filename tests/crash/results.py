@@ -2,7 +2,7 @@
 Results: what the tests saw, kept in `var/reliability/` for docs/reliability.md, and shown at the end of the run.
 """
 
-import datetime
+import datetime as dt
 import json
 import statistics
 from pathlib import Path
@@ -17,7 +17,7 @@ def keep(section: str, name: str, **facts: Any) -> None:
     """Keep what one test saw, in the place of what it saw before."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{section}.{name}.json"
-    found = {"section": section, "name": name, "on": f"{datetime.date.today():%Y-%m-%d}", **facts}
+    found = {"section": section, "name": name, "on": f"{dt.date.today():%Y-%m-%d}", **facts}
     path.write_text(json.dumps(found, indent=1))
     print(f"\n{section} | {name} | " + ", ".join(f"{key} {value}" for key, value in facts.items()))
 

@@ -22,13 +22,19 @@ class Effect(models.Model):
         app_label = "crash"
 
 
+#: Bodies that were called in this process, by name.
+CALLED: list[str] = []
+
+
 def effect(job, name: str) -> None:
     """Let something happen in the job's database."""
+    CALLED.append(name)
     Effect.objects.using(job._state.db or "default").create(run=job.pk, name=name)
 
 
 def outside(job, name: str) -> None:
     """Let something happen where no transaction reaches: one line, whole or not at all, in the ledger's file."""
+    CALLED.append(f"outside {name}")
     wire = os.open(os.environ["CRASH_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
         os.write(wire, f"{job.pk} {name} {job.key_for(name)}\n".encode())
