@@ -55,7 +55,7 @@ def attempt(run: Any, claim: Claim, *, should_stop: Callable[[], bool] = bool) -
     except LostLease:
         signals.send(signals.run_lost, run, claim=claim)
         return Outcome.LOST
-    except Error:
+    except Exception:
         # Not even the outcome could be written. The lease lapses by itself, and the next owner reads the receipts.
         logger.exception("outcome not recorded kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, claim.fence)
         connections[claim.alias].close()
@@ -73,7 +73,7 @@ def _advance(run: Any, claim: Claim) -> Outcome:
     except LostLease:
         raise
     except Interrupted:
-        persistently(claim, lambda: claim.release(attempts=_not_counted(run), last_error=run.last_error))
+        persistently(claim, lambda: claim.release(attempts=_not_counted(run), losses=0))
         return Outcome.INTERRUPTED
     except Wait as wait:
         left: dict[str, Any] = {

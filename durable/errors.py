@@ -17,6 +17,9 @@ __all__ = [
     "WorkerLost",
 ]
 
+#: Ten years, as for a Backoff: what is further away no database stores alike, and none could be waited for.
+_LONGEST = 315_576_000.0
+
 
 class DurableError(Exception):
     """The root of all errors of `durable`. Do not raise it directly."""
@@ -63,13 +66,13 @@ class Wait(DurableError):
     Raise it in a step: nothing is wrong, come back later. Costs no attempt.
 
     Args:
-        seconds: how long from now, by the database's clock; not negative.
+        seconds: how long from now, by the database's clock; from 0 to ten years.
         reason: shown to the operator while the run waits.
     """
 
     def __init__(self, seconds: float, reason: str = "") -> None:
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < float("inf"):
-            message = f"Wait(seconds) takes a number of seconds from 0 up, not {seconds!r}"
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= _LONGEST:
+            message = f"Wait(seconds) takes a number of seconds from 0 up to ten years, not {seconds!r:.80}"
             raise ValueError(message)
         super().__init__(reason or f"waits {seconds:g} s")
         self.seconds = float(seconds)

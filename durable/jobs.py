@@ -20,7 +20,7 @@ from django.db.models.signals import class_prepared
 from django.dispatch import receiver
 
 from . import clock, explain, signals, starting
-from .attempt import attempt
+from .attempt import Outcome, attempt
 from .backoff import Backoff
 from .conf import setting
 from .contract import NOW, Claim, Later, Machine, Taking, claim, transition
@@ -135,11 +135,14 @@ class Job(Run):
                 "Call it after the transaction: transaction.on_commit(job.run), or let `manage.py reconcile` do it."
             )
             raise InsideTransaction(message)
-        if not self._claim_and_attempt(using) and self._carries_other_steps():
+        outcome = self._claim_and_attempt(using)
+        if outcome is None and self._carries_other_steps():
             type(self).adopt(self._row())
-            self._claim_and_attempt(using)
-        self.refresh_from_db()
-        return bool(self.status == DONE)
+            outcome = self._claim_and_attempt(using)
+        if outcome is None:
+            self.refresh_from_db()
+            return bool(self.status == DONE)
+        return outcome is Outcome.DONE
 
     def cancel(self) -> bool:
         """
@@ -345,10 +348,12 @@ class Job(Run):
             stamp = self._stamp(step, claim, took, last=last) | fields
             commit(claim, step.column, lambda: claim.write(stamp, unless=step.column))
             return set(fields)
-        record, fields = step.record_body, dict(result) if isinstance(result, Mapping) else {}
+        record, fields = step.record_body, {}
+        if isinstance(result, Mapping) and set(result) <= self._own_names():
+            fields = self._own_fields(step, result)
 
         def receipt() -> set[str]:
-            claim.write(self._stamp(step, claim, took, last=last) | self._own_fields(step, fields), unless=step.column)
+            claim.write(self._stamp(step, claim, took, last=last) | fields, unless=step.column)
             more = self._own_fields(step, record(self, result))
             if more:
                 claim.write(more, states=(DONE if last else RUNNING,))
@@ -387,13 +392,15 @@ class Job(Run):
                 f"step {step.name!r} returned {type(returned).__name__}; return a dictionary of own fields, or None"
             )
             raise Refused(message)
-        guarded, known = self.contract_columns(), {f.name: f for f in self._meta.concrete_fields}
-        known |= {f.attname: f for f in self._meta.concrete_fields}
         for name in returned:
-            if name not in known or name in guarded:
+            if name not in self._own_names():
                 message = f"step {step.name!r} returned {name!r}, which is not one of the job's own fields"
                 raise Refused(message)
-        return {known[name].name: value for name, value in returned.items()}
+        return {self._meta.get_field(name).name: value for name, value in returned.items()}
+
+    @classmethod
+    def _own_names(cls) -> frozenset[str]:
+        return _own_names_of(cls)
 
     def _learn(self, step: Step, claim: Claim, written: set[str]) -> None:
         """Make this instance show what the row now holds, as a resumed run would read it."""
@@ -402,13 +409,21 @@ class Job(Run):
         if written:
             persistently(claim, lambda: self.refresh_from_db(fields=sorted(written)))
 
-    def _claim_and_attempt(self, using: str) -> bool:
-        """Take this run if it is free, and carry it out. Return whether it was taken."""
+    def _claim_and_attempt(self, using: str) -> Outcome | None:
+        """Take this run if it is free, carry it out, and let this instance show it. None: it was not free."""
         taking = Taking(pk=self.pk, also=type(self).can_carry_out())
         taken = claim(type(self), using=using, owner=str(current()), lease=float(setting("LEASE")), taking=taking)
         for run, right in taken:
-            attempt(run, right)
-        return bool(taken)
+            outcome = attempt(run, right)
+            self.__dict__.update(run._own_values())
+            self.forget_contract()
+            return outcome
+        return None
+
+    def forget_contract(self) -> None:
+        """Let this instance read its contract columns from the row when somebody asks for one."""
+        for name in self.contract_columns() - {"id"}:
+            self.__dict__.pop(name, None)
 
     def _carries_other_steps(self) -> bool:
         return self._row().open().exclude(step_names=self.names_of_steps()).exists()
@@ -430,7 +445,7 @@ class Job(Run):
 def _add_flight(sender: type[models.Model], **_: Any) -> None:
     """Give a job that declares `one_in_flight` the unique column that keeps its promise: a value while open, NULL after."""
     if issubclass(sender, Job) and sender.one_in_flight:
-        sender.add_to_class("flight", models.CharField(max_length=500, null=True, unique=True, editable=False))
+        sender.add_to_class("flight", models.CharField(max_length=200, null=True, unique=True, editable=False))
 
 
 @functools.cache
@@ -449,3 +464,9 @@ def _steps_of(model: type[Job]) -> dict[str, Step]:
 def _contract_columns_of(model: type[Job]) -> frozenset[str]:
     receipts = {step.column for step in model.steps().values()}
     return CONTRACT | receipts | {"step_names", "step_log", "flight"}
+
+
+@functools.cache
+def _own_names_of(model: type[Job]) -> frozenset[str]:
+    own = [field for field in model._meta.concrete_fields if field.name not in model.contract_columns()]
+    return frozenset(name for field in own for name in (field.name, field.attname))

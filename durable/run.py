@@ -217,14 +217,11 @@ def clean_text(text: str, characters: int = _ERROR_BYTES // 4) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
 
 
-def canonical(model: type[models.Model], given: dict[str, Any]) -> str:
-    """Return the arguments of a start as text that compares equal when they are the same."""
-    probe = model(**given)
-    values = {}
-    for name in given:
-        field = model._meta.get_field(name)
-        values[field.attname] = field.value_to_string(probe)  # type: ignore[union-attr]
-    return json.dumps(values, sort_keys=True, default=_as_text, ensure_ascii=True)
+def canonical(run: models.Model, names: Iterable[str]) -> str:
+    """Return fields of an unsaved run as text that compares equal when they are the same."""
+    fields: list[Any] = [run._meta.get_field(name) for name in names]
+    values = {field.attname: field.value_to_string(run) for field in fields}
+    return json.dumps(values, sort_keys=True, default=_as_text)
 
 
 def _as_text(value: Any) -> str:

@@ -94,10 +94,11 @@ class Reconciler:
 
     def prepare(self) -> None:
         """Take over from the dead of this host, mend what no claimer would see, and note when this pass began."""
-        self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self._old = {model for model, _ in self.models}
         for model, alias in self.models:
             self.report.taken_over += take_over(model, alias)
+        # Only now: a takeover touches its rows, and a pass leaves alone what was touched after it began.
+        self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self.maintain()
 
     def maintain(self) -> None:
@@ -133,11 +134,12 @@ class Reconciler:
         return self.report
 
     def wake(self) -> None:
-        """Make an idle worker look at once."""
+        """Make every idle worker look at once."""
         with self._change:
             self._change.notify_all()
 
-    def _call_another(self) -> None:
+    def wake_one(self) -> None:
+        """Let one idle worker look at once."""
         with self._change:
             self._change.notify()
 
@@ -176,17 +178,17 @@ class Reconciler:
             try:
                 batch = self._claim(at_once)
             except Error as error:
+                connections.close_all()
+                logger.warning("claiming failed error=%s", str(error).partition("\n")[0])
                 if pause() is None:
                     raise
-                logger.warning("claiming failed, trying again error=%s", str(error).partition("\n")[0])
-                connections.close_all()
                 continue
             if not batch:
                 at_once = 1
                 if pause() is None:
                     return
                 continue
-            self._call_another()  # where there was one there may be more
+            self.wake_one()  # where there was one there may be more
             began = time.monotonic()
             self._carry_on(batch)
             quick = (time.monotonic() - began) / len(batch) < _QUICK

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connections
 from django.db.models.functions import Now
 
-from . import clock, explain, kinds
+from . import clock, explain, kinds, waking
 from .attempt import Outcome
 from .conf import setting
 from .progress import Progress
@@ -105,8 +105,9 @@ def run_session(
         def on_outcome(run: Any, outcome: Outcome) -> None:
             bar.advance(run, outcome)
             if outcome in (Outcome.FAILED, Outcome.DEAD) and len(troubled) < _SENTENCES and not watch:
-                run.refresh_from_db()
-                troubled.append(f"{kinds.name_of(type(run))} {run.key or run.pk}: {explain.explain(run)}")
+                now = kinds.rows_of(type(run)).filter(pk=run.pk).first()
+                sentence = explain.explain(now) if now else "its row is gone"
+                troubled.append(f"{kinds.name_of(type(run))} {run.key or run.pk}: {sentence}")
 
         reconciler = Reconciler(
             models, shutdown, threads=threads or _default_threads(aliases), boot=not due_only, limit=limit,
@@ -117,7 +118,8 @@ def run_session(
             reconciler.prepare()
             for problem in Result(reconciler.report, orphans)._problems():
                 bar.say(problem)
-            reconciler.watch(float(setting("POLL")))
+            with waking.listening(aliases, reconciler.wake_one):
+                reconciler.watch(float(setting("POLL")))
         else:
             _passes(reconciler, models, shutdown, bar, wait)
     result = Result(reconciler.report, orphans, shutdown.name, troubled)

@@ -13,11 +13,10 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
-
-from django.db import connections
 
 from .contract import Claim
 from .errors import LostLease
@@ -25,6 +24,9 @@ from .errors import LostLease
 __all__ = ["Shutdown"]
 
 logger = logging.getLogger("durable")
+
+#: Seconds all releases together may take when the process must end.
+_RELEASE_WITHIN = 3.0
 
 _SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 
@@ -96,22 +98,30 @@ class Shutdown:
         self._cut_off()
 
     def _cut_off(self) -> None:
-        """Roll back what is open, release what is held, and end the process without waiting for any thread."""
+        """Roll back what is open, release what is held, and end the process without waiting for any step."""
         try:
             with self._lock:
                 held = list(self._in_hand.items())
-            for claim, run in held:
-                if claim.cut_off is not None:
-                    claim.cut_off()
-                try:
-                    claim.release(attempts=max(0, run.attempts - 1), last_error=f"cut off by {self.name} at a step")
-                    logger.warning("step cut off kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)
-                except LostLease:
-                    continue
-                except Exception:
-                    logger.exception("release failed kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)
-                    connections[claim.alias].close()
+            releases = [threading.Thread(target=self._release, args=pair, daemon=True) for pair in held]
+            for release in releases:
+                release.start()
+            # Bounded: a database that cannot answer now must not keep the process alive. Its leases will lapse.
+            patience = time.monotonic() + _RELEASE_WITHIN
+            for release in releases:
+                release.join(max(0.0, patience - time.monotonic()))
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
             os._exit(self.code)
+
+    def _release(self, claim: Claim, run: Any) -> None:
+        if claim.cut_off is not None:
+            claim.cut_off()
+        try:
+            note = f"cut off by {self.name}; the attempt does not count"
+            claim.release(attempts=max(0, run.attempts - 1), losses=0, last_error=note)
+            logger.warning("step cut off kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)
+        except LostLease:
+            logger.info("lease lost kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)
+        except Exception:
+            logger.exception("release failed kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)

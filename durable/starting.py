@@ -7,17 +7,19 @@ Starting: one INSERT that either makes the run or finds the one there is, withou
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
 from django.db import IntegrityError, router, transaction
 
+from . import waking
 from .attempt import attempt
 from .conf import setting
 from .contract import Claim
 from .effects import outside_transaction
-from .errors import AlreadyInFlight, InsideTransaction, KeyConflict
+from .errors import AlreadyInFlight, DurableError, InsideTransaction, KeyConflict
 from .inserting import insert
 from .owner import current
 from .run import canonical
@@ -25,11 +27,20 @@ from .run import canonical
 __all__ = ["boarding", "landing", "no_other_in_flight", "start", "start_and_run"]
 
 
-def start(model: type[Any], alias: str | None, key: str | None, fields: dict[str, Any]) -> Any:
+#: How often an INSERT that met somebody who then vanished is tried again.
+_PATIENCE = 5
+
+
+def start(
+    model: type[Any], alias: str | None, key: str | None, fields: dict[str, Any], *, patience: int = _PATIENCE
+) -> Any:
     """Record the run, or return the one that was started under this key. See `JobManager.start`."""
     run = _new(model, key, fields)
     using = alias or router.db_for_write(model, instance=run)
-    return run if _record(run, using, lease=None) else _existing(model, using, run, fields)
+    if not _record(run, using, lease=None):
+        return _existing(model, using, run, fields, patience=patience)
+    waking.ring_after_commit(using)
+    return run
 
 
 def start_and_run(model: type[Any], alias: str | None, key: str | None, fields: dict[str, Any]) -> Any:
@@ -49,9 +60,7 @@ def start_and_run(model: type[Any], alias: str | None, key: str | None, fields: 
         return run
     claim = Claim(model, using=using, pk=run.pk, fence=run.fence, owner=run.owner, lease=lease)
     attempt(run, claim)
-    for name in ("status", "fence", "lease_expires_at", "owner", "due_at", "settled_at", "updated_at", "failures",
-                 "step_log", "attempts", "losses", "last_error"):  # fmt: skip
-        run.__dict__.pop(name, None)  # read from the row when somebody asks
+    run.forget_contract()
     return run
 
 
@@ -90,7 +99,7 @@ def _new(model: type[Any], key: str | None, fields: dict[str, Any]) -> Any:
         message = f"a key is a text of 1 to 200 characters, not {key!r:.80}"
         raise ValueError(message)
     run = model(key=key, **fields)
-    run.arguments = canonical(model, fields) if key is not None else None
+    run.arguments = canonical(run, fields) if key is not None else None
     run.step_names = model.names_of_steps()
     if model.one_in_flight:
         run.flight = _flight(run)
@@ -114,7 +123,7 @@ def _nothing(model: type[Any]) -> Any:
     return next(vars(parent)["on_start"] for parent in reversed(model.__mro__) if "on_start" in vars(parent))
 
 
-def _existing(model: type[Any], using: str, run: Any, fields: dict[str, Any]) -> Any:
+def _existing(model: type[Any], using: str, run: Any, fields: dict[str, Any], *, patience: int = _PATIENCE) -> Any:
     rows = model._base_manager.using(using)
     found = rows.filter(key=run.key).first() if run.key is not None else None
     if found is not None:
@@ -125,7 +134,10 @@ def _existing(model: type[Any], using: str, run: Any, fields: dict[str, Any]) ->
     if other is not None:
         raise _in_flight(run, other)
     # The one that was in the way is gone again: its transaction rolled back, or it landed between our two statements.
-    return start(model, using, run.key, fields)
+    if patience == 0:
+        message = f"{model.__name__} could neither be inserted nor found ({run.key!r}); try again"
+        raise DurableError(message)
+    return start(model, using, run.key, fields, patience=patience - 1)
 
 
 def _two_sets_of_arguments(found: Any, run: Any) -> str:
@@ -151,4 +163,5 @@ def _flight(run: Any) -> str:
     for name in run.one_in_flight:
         field = run._meta.get_field(name)
         values[field.attname] = field.value_to_string(run)
-    return json.dumps(values, sort_keys=True, default=str)[:500]
+    text = json.dumps(values, sort_keys=True, default=str)
+    return text if len(text) <= 200 else hashlib.sha256(text.encode()).hexdigest()
