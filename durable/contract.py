@@ -311,10 +311,17 @@ class Claim:
                 params.append(self.model._meta.get_field(name).get_db_prep_save(value, connection))
         waits = waits or not connection.features.has_select_for_update_skip_locked
         sql = _owners_update(self.model, connection.vendor, tuple(shape), unless, len(states), waits)
-        mine = (self.model._meta.pk.get_db_prep_value(self.pk, connection), self.fence, *states)
+        mine: tuple[Any, ...] = (self.model._meta.pk.get_db_prep_value(self.pk, connection), self.fence, *states)
+        if unless is not None and connection.vendor == "postgresql":
+            mine += (self._silence_allowed(),)
         with connection.cursor() as cursor:
             cursor.execute(sql, (*params, *mine) if waits else (*params, *mine, *mine))
             return bool(cursor.rowcount == 1)
+
+    def _silence_allowed(self) -> str:
+        """Return how long our transaction may say nothing before the server ends it, in milliseconds."""
+        seconds = self.lease if self.deadline is None else max(1.0, self.deadline - time.monotonic())
+        return str(round(seconds * 1000))
 
     def _rows(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = self.model._base_manager.using(self.alias).filter(pk=self.pk)
@@ -326,6 +333,18 @@ class Claim:
             f"{self.model._meta.object_name} {self.pk} has a newer owner or is settled (we hold fence {self.fence}). "
             "Nothing was written; the run goes on without us."
         )
+
+
+# A receipt holds the run's row until its transaction ends, and a server does not see by itself that its client is gone:
+# not while a query runs, and not behind a network that fell silent. So the receipt's own statement bounds both, for its
+# transaction alone: a session's settings would be lost, or leak to strangers, in a pooler. What the role or the server
+# sets already stays. (Only on Linux can a server look for its client during a query at every supported version.)
+_WHILE_WE_HOLD_THE_ROW = (
+    " AND CASE current_setting('idle_in_transaction_session_timeout') WHEN '0'"
+    " THEN set_config('idle_in_transaction_session_timeout', %s, true) END IS DISTINCT FROM ''"
+    " AND CASE WHEN current_setting('client_connection_check_interval') = '0' AND version() LIKE '%%linux%%'"
+    " THEN set_config('client_connection_check_interval', '1000', true) END IS DISTINCT FROM ''"
+)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -341,6 +360,8 @@ def _owners_update(
     where = mine
     if unless is not None:
         where += f" AND {column[unless]} IS NULL"
+        if vendor == "postgresql":
+            where += _WHILE_WE_HOLD_THE_ROW
     if not waits:
         picked = f"SELECT {column['id']} FROM {table} WHERE {mine} FOR UPDATE SKIP LOCKED"  # noqa: S608
         where += f" AND {column['id']} = ({picked})"
