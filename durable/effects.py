@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import random
-import socket
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -20,6 +18,7 @@ from django.db import Error, InterfaceError, OperationalError, connections, tran
 
 from .contract import Claim
 from .errors import DurableError, LostLease, StepTimeout
+from .patience import hang_up, patience
 
 __all__ = ["commit", "outside_transaction", "persistently", "timed"]
 
@@ -63,7 +62,7 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
             if claim.timed_out:
                 message = f"the step outlived its timeout; its transaction was rolled back ({_first_line(error)})"
                 raise StepTimeout(message) from error
-            if finished and persistently(claim, lambda: claim.wrote(column)):
+            if finished and bool(persistently(claim, lambda: claim.wrote(column))):
                 logger.exception("after commit kind=%s pk=%s receipt=%s", claim.model._meta.label, claim.pk, column)
                 return finished[0]
             if not _undone_by_the_database(error, connection, wire):
@@ -85,9 +84,10 @@ def persistently(claim: Claim, work: Callable[[], T]) -> T:
     """
     give_up = time.monotonic() + claim.lease
     while True:
-        connections[claim.alias].close_if_unusable_or_obsolete()
         try:
-            return work()
+            with patience(claim.alias, claim.lease):
+                connections[claim.alias].close_if_unusable_or_obsolete()
+                return work()
         except (OperationalError, InterfaceError):
             if time.monotonic() > give_up:
                 raise
@@ -103,7 +103,9 @@ def timed(claim: Claim, seconds: float, *, in_transaction: bool) -> Iterator[Non
     A hung external call cannot be ended from outside; its run becomes claimable, and its late receipt matches no row.
     """
     if in_transaction:
-        claim.cut_off = _cutter(claim.alias)
+        # Looked up when it is needed: begun again after a lost connection, the step runs on another one.
+        connection = connections[claim.alias]
+        claim.cut_off = (lambda: hang_up(connection)) if connection.vendor == "postgresql" else None
     claim.deadline = time.monotonic() + seconds
     try:
         yield
@@ -153,26 +155,6 @@ def _undone_by_the_database(error: Exception, connection: Any, wire: Any) -> boo
     if lost and connection.connection is wire:
         connection.close()
     return lost
-
-
-def _cutter(using: str) -> Callable[[], None] | None:
-    """
-    Return what ends this thread's open transaction from another thread: shutting down its socket.
-
-    The server sees the client gone and rolls back, through a pooler too; the thread gets an error at its next statement.
-    """
-    connection = connections[using]
-    if connection.vendor != "postgresql" or connection.connection is None:
-        return None
-    raw = connection.connection
-
-    def cut() -> None:
-        if raw.closed:
-            return
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(raw.fileno())) as wire:
-            wire.shutdown(socket.SHUT_RDWR)
-
-    return cut
 
 
 def _first_line(error: BaseException) -> str:

@@ -15,6 +15,7 @@ import time
 from django.db import connections
 
 from .contract import Claim
+from .patience import limit_connection, patience
 
 __all__ = ["Heartbeat", "hold", "let_go"]
 
@@ -31,12 +32,14 @@ class Heartbeat:
         self._held: dict[Claim, float] = {}  # claim → when its lease is renewed next, monotonic
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._limited: set[str] = set()  # aliases whose connection of that thread has its limits
 
     def hold(self, claim: Claim) -> None:
         """Renew that claim's lease from now on."""
         with self._wake:
             self._held[claim] = time.monotonic() + claim.lease / _BEATS_PER_LEASE
             if self._thread is None:
+                self._limited = set()
                 self._thread = threading.Thread(target=self._beat, name="durable-heartbeat", daemon=True)
                 self._thread.start()
 
@@ -81,7 +84,7 @@ class Heartbeat:
             return
         pause = claim.lease / _BEATS_PER_LEASE
         try:
-            if not claim.timed_out and not claim.renew():
+            if not claim.timed_out and not self._renewed(claim, pause):
                 claim.lost = True
                 self.let_go(claim)
                 logger.info("lease lost kind=%s pk=%s fence=%s", claim.model._meta.label, claim.pk, claim.fence)
@@ -92,6 +95,14 @@ class Heartbeat:
         with self._wake:
             if claim in self._held:
                 self._held[claim] = time.monotonic() + pause
+
+    def _renewed(self, claim: Claim, seconds: float) -> bool:
+        # A renewal that waited for a silent database would keep this thread from all the other claims.
+        if claim.alias not in self._limited:
+            self._limited.add(claim.alias)
+            limit_connection(claim.alias, claim.lease)
+        with patience(claim.alias, seconds):
+            return claim.renew()
 
     def _time_out(self, claim: Claim) -> None:
         claim.timed_out = True

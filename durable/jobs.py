@@ -27,6 +27,7 @@ from .contract import NOW, Claim, Later, Machine, Taking, claim, transition
 from .effects import commit, outside_transaction, persistently, timed
 from .errors import InsideTransaction, Refused, WorkerLost
 from .owner import current, parse
+from .patience import patience
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
 from .steps import Step
 
@@ -317,7 +318,7 @@ class Job(Run):
     # The two kinds of step ---------------------------------------------------------------------------------------
 
     def _do(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
-        seconds = step.timeout if step.timeout is not None else float(setting("STEP_TIMEOUT"))
+        seconds = self._seconds_for(step)
         if step.external is None:
             with timed(claim, seconds, in_transaction=True):
                 return commit(claim, step.column, lambda: self._database_step(step, claim, last=last))
@@ -326,6 +327,10 @@ class Job(Run):
             result = step.body(self)
             took = time.monotonic() - began
         return self._record_external(step, claim, result, took, last=last)
+
+    @staticmethod
+    def _seconds_for(step: Step) -> float:
+        return step.timeout if step.timeout is not None else float(setting("STEP_TIMEOUT"))
 
     def _database_step(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
         # Stamp before the body: the UPDATE takes the row lock and proves the fence, so nobody takes the run meanwhile.
@@ -346,7 +351,8 @@ class Job(Run):
         if step.record_body is None:
             fields = self._own_fields(step, result)
             stamp = self._stamp(step, claim, took, last=last) | fields
-            commit(claim, step.column, lambda: claim.write(stamp, unless=step.column))
+            with patience(claim.alias, claim.lease):
+                commit(claim, step.column, lambda: claim.write(stamp, unless=step.column))
             return set(fields)
         record, fields = step.record_body, {}
         if isinstance(result, Mapping) and set(result) <= self._own_names():
@@ -359,7 +365,8 @@ class Job(Run):
                 claim.write(more, states=(DONE if last else RUNNING,))
             return {*fields, *more}
 
-        return commit(claim, step.column, receipt)
+        with patience(claim.alias, max(claim.lease, self._seconds_for(step))):
+            return commit(claim, step.column, receipt)
 
     def _stamp(self, step: Step, claim: Claim, took: float | None, *, last: bool) -> dict[str, Any]:
         stamp: dict[str, Any] = {
