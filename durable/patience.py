@@ -111,9 +111,8 @@ def _start_watching() -> None:
 
 def _watch() -> None:
     global _watcher
-    idle = 0
-    while True:
-        time.sleep(_LOOK)
+    idle, nothing = 0, threading.Event()
+    while not nothing.wait(_LOOK):
         now = time.monotonic()
         for wait in list(_waits.values()):
             if now >= wait.until:
