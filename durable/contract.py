@@ -393,6 +393,10 @@ def _claim_in_one_statement(
     ]
 
 
+# Counters stop one short of an integer's end: adding to a full one would fail the statement, for every run in it.
+_MOST = 2**31 - 2
+
+
 @functools.lru_cache(maxsize=1024)
 def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) -> str:
     now, column, table = now_sql("postgresql"), _columns(model), _quote(model._meta.db_table)
@@ -416,10 +420,11 @@ def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) ->
             FOR UPDATE SKIP LOCKED
         )
         UPDATE {table} AS run SET
-            {column["losses"]} = run.{column["losses"]} + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
+            {column["losses"]} =
+                LEAST(run.{column["losses"]}, {_MOST}) + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
             {column["status"]} = %s,
             {column["fence"]} = run.{column["fence"]} + 1,
-            {column["attempts"]} = run.{column["attempts"]} + 1,
+            {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST}) + 1,
             {column["lease_expires_at"]} = {later_sql("postgresql")},
             {column["owner"]} = %s,
             {column["updated_at"]} = {now}
