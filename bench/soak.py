@@ -36,7 +36,6 @@ class Soak:
         self.started: Counter[str] = Counter()
 
     def _another(self):
-        # A host name of its own for each: nobody is taken over from at boot, everything waits for its lease.
         durable = {"LEASE": LEASE, "POLL": POLL, "GRACE": 1.0, "STEP_TIMEOUT": 10.0}
         return self.workers.start("--watch", "--threads", "2", durable=durable)
 
@@ -109,24 +108,22 @@ class Soak:
         for run, name in Effect.objects.values_list("run", "name"):
             effects.setdefault(run, Counter())[name] += 1
         lines = Counter(line.split()[0] for line in self.workers.ledger.read_text().splitlines())
-        lost = doubled = missing = late = settled = 0
+        doubled = missing = late = settled = 0
         waits = []
         for model, names in expected.items():
             for job in model.objects.all():
                 found = effects.get(job.pk, Counter())
                 settled += job.status == "done"
-                lost += job.status != "done"
                 doubled += sum(times - 1 for times in found.values())
                 missing += len(names - found.keys()) if job.status == "done" else 0
                 if job.settled_at:
                     waits.append((job.settled_at - job.created_at).total_seconds())
                     late += waits[-1] > LATE
-        lost += self.started.total() - settled - lost
         waits.sort()
         return {
             "started": self.started.total(),
             "settled": settled,
-            "lost": lost,
+            "lost": self.started.total() - settled,
             "duplicated": doubled,
             "missing_effects": missing,
             "late": late,
