@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from django.db import Error, connections
+from django.db import connections
 
 from . import heartbeat, signals
 from .contract import Claim

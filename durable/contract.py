@@ -32,16 +32,22 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from django.db import connections
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import BigIntegerField, CharField, F, PositiveIntegerField, Q, QuerySet, TextField
+from django.db.models.functions import Least, Now
 
 from .clock import InSeconds, later_sql, now_sql, seconds_param
 from .errors import Interrupted, LostLease
 
 __all__ = ["NOW", "Claim", "Later", "Machine", "Taking", "claim", "release_early", "transition"]
 
+_PLAIN = {int, str}
+_PLAIN_FIELDS = {CharField, TextField, PositiveIntegerField, BigIntegerField}
+
 # Values an owner may write besides plain ones: what they are is decided by the database's clock.
 NOW = object()
+
+#: One row that cannot be counted further must not make the claim of all the others fail.
+_MOST_ATTEMPTS = 2**31 - 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,20 +304,17 @@ class Claim:
 
     def _update(self, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool) -> bool:
         connection = connections[self.alias]
-        shape: list[tuple[str, str]] = []
-        params: list[Any] = []
-        for name, value in changes.items():
-            if value is NOW:
-                shape.append((name, "now"))
-            elif type(value) is Later:
-                shape.append((name, "later"))
-                params.append(seconds_param(value.seconds))
-            else:
-                shape.append((name, "value"))
-                params.append(self.model._meta.get_field(name).get_db_prep_save(value, connection))
+        shape = tuple(
+            (name, "now" if value is NOW else "later" if type(value) is Later else "value")
+            for name, value in changes.items()
+        )
         waits = waits or not connection.features.has_select_for_update_skip_locked
-        sql = _owners_update(self.model, connection.vendor, tuple(shape), unless, len(states), waits)
-        mine: tuple[Any, ...] = (self.model._meta.pk.get_db_prep_value(self.pk, connection), self.fence, *states)
+        sql, fields = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
+        params: list[Any] = [
+            seconds_param(value.seconds) if field is None else _as_param(field, value, connection)
+            for field, value in zip(fields, [v for v in changes.values() if v is not NOW], strict=True)
+        ]
+        mine: tuple[Any, ...] = (self._key(connection), self.fence)
         if unless is not None and connection.vendor == "postgresql":
             mine += (self._silence_allowed(),)
         with connection.cursor() as cursor:
@@ -322,6 +325,9 @@ class Claim:
         """Return how long our transaction may say nothing before the server ends it, in milliseconds."""
         seconds = self.lease if self.deadline is None else max(1.0, self.deadline - time.monotonic())
         return str(round(seconds * 1000))
+
+    def _key(self, connection: Any) -> Any:
+        return self.model._meta.pk.get_db_prep_value(self.pk, connection)
 
     def _rows(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = self.model._base_manager.using(self.alias).filter(pk=self.pk)
@@ -349,14 +355,19 @@ _WHILE_WE_HOLD_THE_ROW = (
 
 @functools.lru_cache(maxsize=1024)
 def _owners_update(
-    model: type[Any], vendor: str, shape: tuple[tuple[str, str], ...], unless: str | None, states: int, waits: bool
-) -> str:
-    column = _columns(model)
-    table = _quote(model._meta.db_table)
+    model: Any,
+    vendor: str,
+    shape: tuple[tuple[str, str], ...],
+    unless: str | None,
+    states: tuple[str, ...],
+    waits: bool,
+) -> tuple[str, list[Any]]:
+    """Return the statement, and for each of its values the field that prepares it; None for a number of seconds."""
+    column, table = _columns(model), _quote(model._meta.db_table)
     right = {"value": "%s", "now": now_sql(vendor), "later": later_sql(vendor)}
     assignments = ", ".join(f"{column[name]} = {right[kind]}" for name, kind in shape)
-    status = ", ".join(["%s"] * states)
-    mine = f"{column['id']} = %s AND {column['fence']} = %s AND {column['status']} IN ({status})"
+    statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
+    mine = f"{column['id']} = %s AND {column['fence']} = %s AND {column['status']} IN ({statuses})"
     where = mine
     if unless is not None:
         where += f" AND {column[unless]} IS NULL"
@@ -365,7 +376,15 @@ def _owners_update(
     if not waits:
         picked = f"SELECT {column['id']} FROM {table} WHERE {mine} FOR UPDATE SKIP LOCKED"  # noqa: S608
         where += f" AND {column['id']} = ({picked})"
-    return f"UPDATE {table} SET {assignments} WHERE {where}"  # noqa: S608 - names of our own columns, quoted
+    fields = [None if kind == "later" else model._meta.get_field(name) for name, kind in shape if kind != "now"]
+    return f"UPDATE {table} SET {assignments} WHERE {where}", fields  # noqa: S608 - names of our own columns, quoted
+
+
+def _as_param(field: Any, value: Any, connection: Any) -> Any:
+    # Text and numbers are what they are: most of what an owner writes needs no preparation.
+    if type(value) in _PLAIN and type(field) in _PLAIN_FIELDS:
+        return value
+    return field.get_db_prep_save(value, connection)
 
 
 def _claim_in_one_statement(
@@ -393,10 +412,6 @@ def _claim_in_one_statement(
     ]
 
 
-# Counters stop one short of an integer's end: adding to a full one would fail the statement, for every run in it.
-_MOST = 2**31 - 2
-
-
 @functools.lru_cache(maxsize=1024)
 def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) -> str:
     now, column, table = now_sql("postgresql"), _columns(model), _quote(model._meta.db_table)
@@ -421,10 +436,10 @@ def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) ->
         )
         UPDATE {table} AS run SET
             {column["losses"]} =
-                LEAST(run.{column["losses"]}, {_MOST}) + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
+                LEAST(run.{column["losses"]}, {_MOST_ATTEMPTS}) + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
             {column["status"]} = %s,
             {column["fence"]} = run.{column["fence"]} + 1,
-            {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST}) + 1,
+            {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST_ATTEMPTS}) + 1,
             {column["lease_expires_at"]} = {later_sql("postgresql")},
             {column["owner"]} = %s,
             {column["updated_at"]} = {now}
@@ -447,7 +462,7 @@ def _claim_one_by_one(
         taken = rows.filter(taking.condition(machine), pk=pk, fence=fence, status=status).update(
             status=machine.claimed,
             fence=fence + 1,
-            attempts=F("attempts") + 1,
+            attempts=Least(F("attempts"), _MOST_ATTEMPTS) + 1,
             losses=losses + lapsed,
             lease_expires_at=InSeconds(lease),
             owner=owner,

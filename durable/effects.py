@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from django.db import Error, InterfaceError, OperationalError, connections, transaction
 
 from .contract import Claim
-from .errors import DurableError, LostLease, StepTimeout
+from .errors import DurableError, LostLease, StepTimeout, text_of
 from .patience import hang_up, patience
 
 __all__ = ["commit", "outside_transaction", "persistently", "timed"]
@@ -28,6 +28,7 @@ T = TypeVar("T")
 #: SQLSTATE of a serialization failure and of a deadlock (PostgreSQL's documentation, appendix A).
 _ROLLED_BACK_BY_THE_DATABASE = {"40001", "40P01"}
 _INERROR = 3  # libpq's PQTRANS_INERROR
+_CANCEL_TIMEOUT = 2.0  # seconds to reach the server with a cancel request
 
 
 def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
@@ -41,14 +42,14 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
         LostLease: the run has a newer owner; nothing was written.
         Exception: whatever the work raised; nothing was written.
     """
-    connection = connections[claim.alias]
+    connection: Any = connections[claim.alias]
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
-        wire = None
+        raw = None
         try:
             with transaction.atomic(using=claim.alias, durable=True):
-                wire = connection.connection
+                raw = connection.connection
                 result = work()
                 _refuse_broken(connection)
                 finished = [result]
@@ -65,7 +66,7 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
             if finished and bool(persistently(claim, lambda: claim.wrote(column))):
                 logger.exception("after commit kind=%s pk=%s receipt=%s", claim.model._meta.label, claim.pk, column)
                 return finished[0]
-            if not _undone_by_the_database(error, connection, wire):
+            if not _undone_by_the_database(error, connection, raw):
                 raise
             give_up = give_up or time.monotonic() + claim.lease
             if time.monotonic() > give_up:
@@ -103,9 +104,7 @@ def timed(claim: Claim, seconds: float, *, in_transaction: bool) -> Iterator[Non
     A hung external call cannot be ended from outside; its run becomes claimable, and its late receipt matches no row.
     """
     if in_transaction:
-        # Looked up when it is needed: begun again after a lost connection, the step runs on another one.
-        connection = connections[claim.alias]
-        claim.cut_off = (lambda: hang_up(connection)) if connection.vendor == "postgresql" else None
+        claim.cut_off = _cutter(claim.alias)
     claim.deadline = time.monotonic() + seconds
     try:
         yield
@@ -139,8 +138,8 @@ def _refuse_broken(connection: Any) -> None:
         raise DurableError(message)
 
 
-def _undone_by_the_database(error: Exception, connection: Any, wire: Any) -> bool:
-    """Return whether the database itself ended the transaction that ran on that wire, so that beginning it again is right."""
+def _undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool:
+    """Return whether the database itself ended the transaction, so that beginning it again is right."""
     if not isinstance(error, Error):
         return False
     cause = error.__cause__ or error
@@ -150,12 +149,33 @@ def _undone_by_the_database(error: Exception, connection: Any, wire: Any) -> boo
         return True
     if not isinstance(error, OperationalError | InterfaceError):
         return False
-    # Leaving the block, Django may have connected anew already: a fresh connection says nothing of the one that broke.
-    lost = wire is None or connection.connection is not wire or not connection.is_usable()
-    if lost and connection.connection is wire:
+    # Leaving the transaction may have opened a new connection already; the one it ran on is what counts.
+    lost = raw is None or connection.connection is not raw or not connection.is_usable()
+    if lost and connection.connection is raw:
         connection.close()
     return lost
 
 
+def _cutter(using: str) -> Callable[[], None] | None:
+    """
+    Return what ends this thread's open transaction from another thread: a cancel request, then its socket shut down.
+
+    The server looks at the socket between two statements only, so the one it may be working on is canceled first. Which
+    connection it is is looked up then: begun again after a lost one, the step runs on another.
+    """
+    connection: Any = connections[using]
+    if connection.vendor != "postgresql":
+        return None
+
+    def cut() -> None:
+        raw = connection.connection
+        if raw is not None and not raw.closed:
+            with contextlib.suppress(connection.Database.Error):
+                raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
+        hang_up(connection)
+
+    return cut
+
+
 def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    return f"{type(error).__name__}: {text_of(error)}".splitlines()[0][:200]

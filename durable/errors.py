@@ -15,6 +15,7 @@ __all__ = [
     "StepTimeout",
     "Wait",
     "WorkerLost",
+    "text_of",
 ]
 
 #: Ten years, as for a Backoff: what is further away no database stores alike, and none could be waited for.
@@ -81,3 +82,11 @@ class Wait(DurableError):
 
 class Refused(DurableError):
     """Raise it in a step: trying again can never help. The run settles as `dead` at once, with this message."""
+
+
+def text_of(error: BaseException) -> str:
+    """Return what an error says; an error that cannot be printed must not take the run's record with it."""
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001 - any __str__ may raise anything
+        return f"(its text cannot be read: {type(broken).__name__})"

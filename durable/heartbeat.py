@@ -23,6 +23,7 @@ logger = logging.getLogger("durable")
 
 #: A lease of L seconds is renewed every L / 3: two renewals may fail before it lapses.
 _BEATS_PER_LEASE = 3
+_LINGER = 5.0  # seconds the thread stays when nothing is held
 
 
 class Heartbeat:
@@ -33,6 +34,7 @@ class Heartbeat:
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._limited: set[str] = set()  # aliases whose connection of that thread has its limits
+        self._idle = False
 
     def hold(self, claim: Claim) -> None:
         """Renew that claim's lease from now on."""
@@ -42,6 +44,8 @@ class Heartbeat:
                 self._limited = set()
                 self._thread = threading.Thread(target=self._beat, name="durable-heartbeat", daemon=True)
                 self._thread.start()
+            elif self._idle:
+                self._wake.notify()
 
     def let_go(self, claim: Claim) -> None:
         """Stop renewing it."""
@@ -58,10 +62,14 @@ class Heartbeat:
 
     def _sleep_until_needed(self) -> bool:
         """Wait until a claim needs something. Return False when nothing has been held for a while: the thread ends."""
+        if not self._held:
+            connections.close_all()  # idle, it must not be what keeps a database from being dropped
         with self._wake:
-            if not self._held and not self._wake.wait_for(lambda: bool(self._held), timeout=5):
+            self._idle = not self._held
+            if self._idle and not self._wake.wait_for(lambda: bool(self._held), timeout=_LINGER):
                 self._thread = None
                 return False
+            self._idle = False
             soonest = min(self._next(claim, beat) for claim, beat in self._held.items()) if self._held else 0
             # Short naps instead of one long one: a step may set its deadline at any moment without telling us.
             self._wake.wait(timeout=max(0.0, min(soonest - time.monotonic(), 0.5)))

@@ -265,7 +265,7 @@ class Migration(migrations.Migration):
                 ("one_at", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("two_at", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("three_at", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("flight", models.CharField(editable=False, max_length=500, null=True, unique=True)),
+                ("flight", models.CharField(editable=False, max_length=200, null=True, unique=True)),
                 ("account", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="app.account")),
             ],
             options={
