@@ -98,7 +98,7 @@ def test_a_frozen_worker_does_not_keep_its_run_from_another_host(proxy, workers,
     each_once(Chore)
 
 
-@pytest.mark.parametrize("trouble", ["reset", "drop", "slow"])
+@pytest.mark.parametrize("trouble", ["reset", "drop", pytest.param("slow", marks=pytest.mark.long)])
 def test_work_goes_on_after_the_network_did_this(trouble, proxy, workers, server):
     worker = watch_through(proxy, workers, server)
     for _ in range(MANY):

@@ -37,11 +37,13 @@ def is_free(job) -> bool:
     return job.status == "pending" and job.lease_expires_at is None and job.owner == ""
 
 
-BOTH = pytest.mark.parametrize("options", [IN_PASS, IN_WATCH], ids=["boot pass", "watch"])
+BOTH = pytest.mark.parametrize(
+    "options", [pytest.param(IN_PASS, id="boot pass", marks=pytest.mark.long), pytest.param(IN_WATCH, id="watch")]
+)
 EACH = [
     pytest.param(signal.SIGTERM, IN_PASS, id="SIGTERM, boot pass"),
     pytest.param(signal.SIGTERM, IN_WATCH, id="SIGTERM, watch"),
-    pytest.param(signal.SIGINT, IN_WATCH, id="SIGINT, watch"),
+    pytest.param(signal.SIGINT, IN_WATCH, id="SIGINT, watch", marks=pytest.mark.long),
     pytest.param(signal.SIGHUP, IN_WATCH, id="SIGHUP, watch"),
     pytest.param(signal.SIGINT, IN_PASS, id="SIGINT, boot pass", marks=pytest.mark.long),
     pytest.param(signal.SIGHUP, IN_PASS, id="SIGHUP, boot pass", marks=pytest.mark.long),
@@ -121,10 +123,20 @@ def test_a_worker_that_is_process_one_hears_its_signals(workers):
     assert job.attempts == 0
 
 
+def test_three_deploys_during_one_long_step_cost_no_attempt(workers):
+    deploys(3, workers)
+
+
+@pytest.mark.long
 def test_ten_deploys_during_one_long_step_cost_no_attempt(workers):
+    deploys(10, workers)
+
+
+def deploys(times: int, workers) -> None:
+    """Stop a worker so often in the middle of one long step; then let it be short, and finish."""
     job = Chore.objects.start(seconds=30)
 
-    for _ in range(10):
+    for _ in range(times):
         worker = workers.start("--watch", durable={"GRACE": 0.2})
         until(lambda: in_the_long_step(), "the long step to begin")
         worker.send(signal.SIGTERM)

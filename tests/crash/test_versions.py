@@ -68,6 +68,7 @@ def test_a_step_that_was_added_is_done_for_every_run_the_new_code_started(code, 
         assert names in (["a", "b", "c"], ["a", "a2", "b", "c"])
 
 
+@pytest.mark.long
 def test_a_step_that_was_added_is_done_for_runs_half_done_under_the_old_code(code, server):
     start(code, "old", "half")
     stamp(server, "a_at")
@@ -141,6 +142,7 @@ def test_a_kind_that_was_removed_is_kept_and_reported_and_done_when_it_is_back(c
     assert effects(server, "orphaned") == [["a", "b", "c"]] * MANY
 
 
+@pytest.mark.long
 def test_nothing_is_dropped_in_roll_outs_back_and_forth(code, server, workers):
     for number, (version, before) in enumerate([("added", "old"), ("old", "added"), ("added", "old")]):
         leaving, coming = code(before, "--watch"), code(version, "--watch")
