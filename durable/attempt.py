@@ -58,7 +58,8 @@ def attempt(run: Any, claim: Claim, *, should_stop: Callable[[], bool] = bool) -
     except Exception:
         # Not even the outcome could be written. The lease lapses by itself, and the next owner reads the receipts.
         logger.exception("outcome not recorded kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, claim.fence)
-        connections[claim.alias].close()
+        if not connections[claim.alias].in_atomic_block:
+            connections[claim.alias].close()
         return Outcome.UNKNOWN
     finally:
         heartbeat.let_go(claim)

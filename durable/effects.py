@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import random
+import socket
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -18,9 +20,9 @@ from django.db import Error, InterfaceError, OperationalError, connections, tran
 
 from .contract import Claim
 from .errors import DurableError, LostLease, StepTimeout, text_of
-from .patience import hang_up, patience
+from .patience import patience
 
-__all__ = ["commit", "outside_transaction", "persistently", "timed"]
+__all__ = ["commit", "mend", "outside_transaction", "persistently", "timed"]
 
 logger = logging.getLogger("durable")
 T = TypeVar("T")
@@ -83,16 +85,16 @@ def persistently(claim: Claim, work: Callable[[], T]) -> T:
     For what the machinery itself asks between steps: a database that restarts meanwhile is nobody's failure, and others
     would have to wait for the lease.
     """
-    give_up = time.monotonic() + claim.lease
+    give_up, connection = time.monotonic() + claim.lease, connections[claim.alias]
     while True:
         try:
             with patience(claim.alias, claim.lease):
-                connections[claim.alias].close_if_unusable_or_obsolete()
+                mend(connection)
                 return work()
         except (OperationalError, InterfaceError):
-            if time.monotonic() > give_up:
+            if connection.in_atomic_block or time.monotonic() > give_up:
                 raise
-            connections[claim.alias].close()
+            connection.close()
             time.sleep(0.2)
 
 
@@ -118,6 +120,12 @@ def outside_transaction(using: str) -> bool:
     """Return whether a receipt may be committed on that alias: no transaction is open, but a test case's own."""
     blocks = connections[using].atomic_blocks
     return not blocks or blocks[-1]._from_testcase  # type: ignore[attr-defined]
+
+
+def mend(connection: Any) -> None:
+    """Drop a connection that no longer works, so that the next statement gets another; never a test case's own."""
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
 
 
 def _refuse_broken(connection: Any) -> None:
@@ -168,11 +176,17 @@ def _cutter(using: str) -> Callable[[], None] | None:
         return None
 
     def cut() -> None:
+        # Its own handle of the socket, taken first: once canceled, the thread itself may close the connection.
         raw = connection.connection
-        if raw is not None and not raw.closed:
+        if raw is None:
+            return
+        with (
+            contextlib.suppress(OSError, connection.Database.Error),
+            socket.socket(fileno=os.dup(raw.fileno())) as wire,
+        ):
             with contextlib.suppress(connection.Database.Error):
                 raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
-        hang_up(connection)
+            wire.shutdown(socket.SHUT_RDWR)
 
     return cut
 

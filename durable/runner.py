@@ -8,6 +8,7 @@ process looks, once per poll, with one statement for all kinds.
 from __future__ import annotations
 
 import collections
+import functools
 import logging
 import random
 import threading
@@ -220,9 +221,11 @@ class Reconciler:
     def _carry_on(self, batch: list[tuple[Any, Claim]]) -> None:
         for run, right in batch:
             self.shutdown.took(run, right)
-            heartbeat.hold(right)
+            heartbeat.hold(right, functools.partial(self._let_others, run, right))
         try:
             for run, right in batch:
+                if right.lost:
+                    continue
                 if self.shutdown.stopping():
                     self._give_back(run, right)
                     continue
@@ -241,6 +244,12 @@ class Reconciler:
             logger.info("lease lost kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, right.fence)
         self._count(run, Outcome.INTERRUPTED)
 
+    def _let_others(self, run: Any, right: Claim) -> None:
+        """Give back a run that waits behind a slow one, as if this pass had not touched it."""
+        right.release(attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
+        self._old.add(type(run))
+        self.wake()
+
     def _count(self, run: Any, outcome: Outcome) -> None:
         with self._change:
             self.report.outcomes[outcome] += 1
@@ -256,17 +265,22 @@ class Reconciler:
             turn = self._turn
             if self._left is not None:
                 at_once = min(at_once, self._left)
+                self._left -= at_once  # reserved: threads claim side by side
         if at_once < 1:
             return []
-        for number in range(len(self.models)):
-            model, alias = self.models[(turn + number) % len(self.models)]
-            batch = self._claim_of(model, alias, at_once)
-            if batch:
-                with self._change:
-                    if self._left is not None:
-                        self._left -= len(batch)
-                return batch
-        return []
+        taken = 0
+        try:
+            for number in range(len(self.models)):
+                model, alias = self.models[(turn + number) % len(self.models)]
+                batch = self._claim_of(model, alias, at_once)
+                if batch:
+                    taken = len(batch)
+                    return batch
+            return []
+        finally:
+            with self._change:
+                if self._left is not None:
+                    self._left += at_once - taken
 
     def _claim_of(self, model: type[Any], alias: str, at_once: int) -> list[tuple[Any, Claim]]:
         also = model.can_carry_out()

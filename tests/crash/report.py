@@ -40,7 +40,7 @@ LIMITS = """\
 |---|---|---|
 | the worker's process, killed | its lease; on its own host the next boot pass | the lease and one poll |
 | the same while its query ran | the server, which looks for its client each second | 1 s, then the lease |
-| the worker's host, in the middle of a database step | the server, told by the receipt for its transaction | the step's timeout |
+| the worker's host, in the middle of a database step | the server, told by the receipt | the step's timeout |
 | the database or the network, between steps | the worker's own watcher, which hangs up | the lease |
 | the database or the network, in a step | the step's timeout; TCP keepalives where packets are lost | the step's timeout |
 | connecting | `connect_timeout` of a worker's connections | a sixth of the lease, at least 2 s |

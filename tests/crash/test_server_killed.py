@@ -9,7 +9,7 @@ import contextlib
 import pytest
 from django.db import DatabaseError, InterfaceError, connections
 
-from durable import Backoff
+from durable import Backoff, runner
 from durable.runner import Reconciler
 from durable.shutdown import Shutdown
 from durable.testing import expire_leases
@@ -46,7 +46,7 @@ def test_a_server_killed_at_any_statement_loses_and_repeats_nothing(what, subjec
     work = {"run": lambda run: run.run(), "reconcile": lambda run: boot_pass()}[what]
     points = count(lambda: work(subject.start()))
     outcomes = {"by itself": 0, "by the next boot pass": 0}
-    repeats, where = 0, []
+    repeats = 0
 
     for number in range(points):
         run = subject.start()
@@ -55,8 +55,6 @@ def test_a_server_killed_at_any_statement_loses_and_repeats_nothing(what, subjec
         connections.close_all()
         run.refresh_from_db()
         by_itself = run.status == run.MACHINE.done
-        if not by_itself:
-            where.append(passed[number])
         outcomes["by itself" if by_itself else "by the next boot pass"] += 1
         finish(run)
         try:
@@ -64,7 +62,27 @@ def test_a_server_killed_at_any_statement_loses_and_repeats_nothing(what, subjec
         except AssertionError as error:
             raise AssertionError(f"killed at boundary {number} of {points} ({passed[number]}): {error}") from error
 
-    print(where)
     results.keep("matrix", f"server killed during {what}, {subject.name}", database="PostgreSQL", boundaries=points,
                  lost=0, doubled=0, outside_repeats=repeats, **outcomes)  # fmt: skip
     assert points > 15
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_a_server_killed_while_a_watching_worker_mends_does_not_end_it(subject, server, workers, monkeypatch):
+    monkeypatch.setattr(runner, "_MAINTAIN_EVERY", -1.0)
+    shutdown = Shutdown(grace=0)
+    watcher = Reconciler([subject.model], shutdown, threads=1, on_outcome=lambda *_: shutdown.asked.set())
+    watcher.prepare()
+    mend, started = subject.model.maintain, []
+
+    def maintain(using: str) -> list[str]:
+        if not started:
+            started.append(subject.start())
+            server.restart_after_kill()
+        return mend(using)
+
+    monkeypatch.setattr(subject.model, "maintain", maintain)
+
+    watcher.watch(poll=0.05)
+
+    assert subject.check(started[0], workers.ledger) == 0
