@@ -422,13 +422,13 @@ def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) ->
     }[when]
     if untouched:
         conditions += f" AND {column['updated_at']} <= %s"
-    conditions += "".join(f" AND {column[name]} = %s" for name in also)
+    conditions += "".join(f" AND {_unweighed(f'{column[name]} = %s')}" for name in also)
     # MATERIALIZED: planned as a join, the sub-select could be run again for each row and take more than its limit (C42).
     return f"""
         WITH picked AS MATERIALIZED (
             SELECT {column["id"]}, {column["status"]} AS was_status, {column["owner"]} AS was_owner
             FROM {table}
-            WHERE {column["status"]} IN (%s, %s) AND {conditions}
+            WHERE {_unweighed(f"{column['status']} IN (%s, %s)")} AND {conditions}
               AND ({column["lease_expires_at"]} IS NULL OR {column["lease_expires_at"]} <= {now})
             ORDER BY {column["due_at"]}
             LIMIT %s
@@ -446,6 +446,16 @@ def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) ->
         FROM picked WHERE run.{column["id"]} = picked.{column["id"]}
         RETURNING picked.was_status, picked.was_owner, {", ".join("run." + name for name in column.values())}
     """  # noqa: S608 - names of our own columns, quoted
+
+
+def _unweighed(condition: str) -> str:
+    """
+    Return the condition in a form whose share of rows the planner does not guess.
+
+    Whatever has a due time is open and nearly always ours to carry out. A planner without statistics takes each for one
+    row in two hundred, and then reads and sorts every due run for each claim, instead of the first of the index.
+    """
+    return f"CASE WHEN {condition} THEN TRUE END"
 
 
 def _claim_one_by_one(

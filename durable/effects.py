@@ -59,6 +59,7 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
         except LostLease:
             # Our own COMMIT, believed lost, may have reached the server after all: then the receipt is there.
             if finished and claim.wrote(column):
+                claim.lost = False  # by our own hand: the fence is still ours
                 return finished[0]
             raise
         except Exception as error:

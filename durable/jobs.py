@@ -254,7 +254,11 @@ class Job(Run):
             if unknown:
                 left[", ".join(sorted(unknown))] = others.filter(step_names=theirs).count()
             else:
-                others.filter(step_names=theirs).update(step_names=mine)
+                adopted = others.filter(step_names=theirs)
+                # With the next fence where somebody holds it: an owner of old code that wakes up would settle it
+                # without the steps it has not heard of.
+                adopted.filter(status=cls.MACHINE.claimed).update(step_names=mine, fence=models.F("fence") + 1)
+                adopted.update(step_names=mine)
         return left
 
     @classmethod
