@@ -7,6 +7,8 @@ from hypothesis import settings
 from tests.app.models import Effect
 from tests.app.orders import HOOKS
 
+from .actors import Forked
+
 #: A busy machine is no bug: examples are not timed. What fails is printed so that it can be played again.
 settings.register_profile("suite", deadline=None, max_examples=60, print_blob=True)
 settings.load_profile("suite")
@@ -18,6 +20,8 @@ def hooks():
     HOOKS.clear()
     yield HOOKS
     HOOKS.clear()
+    for child in [*Forked.running]:
+        child.kill()
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_an_error_is_kept_and_the_job_released_for_its_backoff(effects):
     assert done is False
     assert (job.status, job.owner, job.lease_expires_at) == ("pending", "", None)
     assert job.last_error == "ValueError: the provider is down"
-    assert 29 < seconds_until_due(job) < 30 * 1.15 + 1
+    assert 25 < seconds_until_due(job) <= 30 * 1.15
     assert effects(job) == ["one"]
 
 
@@ -82,7 +82,7 @@ def test_the_delays_grow_from_attempt_to_attempt():
         delays.append(seconds_until_due(job))
 
     for delay, nominal in zip(delays, (30, 120, 480, 1920, 3600), strict=True):
-        assert nominal - 1 < delay < nominal * 1.15 + 1
+        assert nominal - 5 < delay <= nominal * 1.15
 
 
 def test_the_budget_and_the_delay_begin_anew_with_each_receipt():
@@ -129,7 +129,7 @@ def test_waiting_costs_no_attempt_and_is_no_failure():
 
     assert (job.status, job.attempts, job.failures) == ("pending", 0, [])
     assert job.last_error == "not yet"
-    assert 598 < seconds_until_due(job) <= 600
+    assert 595 < seconds_until_due(job) <= 600
 
 
 def test_a_wait_in_a_database_step_takes_its_effect_back(effects):

@@ -109,6 +109,7 @@ def test_a_run_that_kills_every_worker_is_given_up_and_says_so(hooks):
         child = Forked(job.run)
         assert child.wait() == -signal.SIGKILL
         expire_leases(job)
+    del hooks["one"]
     boot()
 
     job.refresh_from_db()
@@ -125,6 +126,7 @@ def test_a_kind_may_set_its_own_patience(hooks):
     for _ in range(2):
         Forked(job.run).wait()
         expire_leases(job)
+    del hooks["one"]
     boot()
 
     job.refresh_from_db()
