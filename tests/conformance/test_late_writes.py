@@ -140,7 +140,7 @@ def test_no_receipt_of_a_late_owner_is_written(step):
 
 
 def test_a_cancellation_takes_the_next_fence(late):
-    run, right = late
+    run, _ = late
     before = look(JOBS, run.pk)
 
     Chore.objects.get(pk=run.pk).cancel()
