@@ -17,8 +17,8 @@ NOTHING = "nothing"
 PREPARED: Final = {
     "durable.contract": (
         (
-            "        mine = (self._key(connection), self.fence)\n",
-            "        mine = (self._key(connection), *(() if self.fence is None else (self.fence,)))\n",
+            "self._key(connection), self.fence)",
+            "self._key(connection), *(() if self.fence is None else (self.fence,)))",
         ),
         ("shape, unless, states, waits)\n", "shape, unless, states, waits, self.fence is not None)\n"),
         ("    waits: bool,\n) -> tuple", "    waits: bool,\n    fenced: bool = True,\n) -> tuple"),
@@ -292,7 +292,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "a late COMMIT that ends the attempt": _in("effects", "claim.lost = False  #", "pass  #", LATE_COMMIT),
     "an error after COMMIT that undoes the record": _in(
         "effects",
-        "if finished and _wrote(claim, column, connection):",
+        "if finished and bool(persistently(claim, lambda: claim.wrote(column))):",
         "if False:",
         "tests/durable/test_transactions.py::test_an_on_commit_callback_that_raises_does_not_undo_the_receipt",
     ),
