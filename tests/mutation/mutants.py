@@ -255,7 +255,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "effects",
         "with transaction.atomic(using=claim.alias, durable=True):",
         "with contextlib.nullcontext():",
-        *_played("failure,_takeover-draw"),
+        "tests/durable/test_exits.py::test_a_refusal_in_a_record_body_or_a_database_step_leaves_no_effect",
     ),
     "a receipt after the effect": Mutant(
         module="durable.jobs",
