@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 EXPLORED: list[tuple[str, object]] = []
+LIVED: list[str] = []
 
 
 @pytest.fixture
@@ -21,7 +22,15 @@ def subject_jobs():
     return Jobs()
 
 
+@pytest.fixture
+def note():
+    """Say something in the summary of the test run."""
+    return LIVED.append
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
+    for line in LIVED:
+        terminalreporter.write_line(line)
     if not EXPLORED:
         return
     terminalreporter.section("interleavings")

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from durable import Refused, Wait
-from durable.attempt import attempt
+from durable.attempt import Outcome, attempt
 from durable.contract import release_early
 from durable.errors import LostLease
 
@@ -121,3 +121,28 @@ def test_a_late_owner_does_not_even_begin_a_database_step(late):
     attempt(run, right)
 
     assert FAR_SIDE.begun == []
+
+
+@pytest.mark.parametrize("step", JOBS.every)
+def test_no_receipt_of_a_late_owner_is_written(step):
+    with JOBS.deployed((step,)):
+        run = JOBS.make()
+        claimed, right = take(JOBS, run.pk, "late")
+        lapse(JOBS, run.pk)
+        take(JOBS, run.pk, "owner")
+        before = look(JOBS, run.pk)
+
+        assert attempt(claimed, right) is Outcome.LOST
+
+    after = look(JOBS, run.pk)
+    assert after.row == before.row
+    assert after.traces == before.traces
+
+
+def test_a_cancellation_takes_the_next_fence(late):
+    run, _ = late
+    before = look(JOBS, run.pk)
+
+    Chore.objects.get(pk=run.pk).cancel()
+
+    assert look(JOBS, run.pk).fence == before.fence + 1

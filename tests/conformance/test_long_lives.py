@@ -22,18 +22,18 @@ FRESH = int(os.environ.get("LIVES_SEED") or random.SystemRandom().randrange(2**3
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 @pytest.mark.parametrize("number", [*FIXED, pytest.param(FRESH, id="fresh")])
-def test_no_life_breaks_a_law(subject: Subject, number: int, caplog):
+def test_no_life_breaks_a_law(subject: Subject, number: int, caplog, note):
     caplog.set_level(logging.CRITICAL, logger="durable")
-    print(f"LIVES_SEED={number}")
+    note(f"{subject.name}: 20 lives of up to 40 events, LIVES_SEED={number}")
 
     _live(subject, number, lives=20)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-def test_no_life_of_a_thousand_breaks_a_law(subject: Subject, caplog):
+def test_no_life_of_a_thousand_breaks_a_law(subject: Subject, caplog, note):
     caplog.set_level(logging.CRITICAL, logger="durable")
-    print(f"LIVES_SEED={FRESH}")
+    note(f"{subject.name}: 1000 lives of up to 40 events, LIVES_SEED={FRESH}")
 
     _live(subject, FRESH, lives=1_000)
 

@@ -61,7 +61,7 @@ LOCKS = "tests/conformance/test_lock_order.py::test_two_paths_never_deadlock_and
 CLAIMS = "tests/conformance/test_claims.py"
 CLOCKS = "tests/durable/test_clocks.py"
 HEARTBEAT = "tests/durable/test_heartbeat.py"
-DECISIONS = "tests/durable/test_decisions.py"
+DECISIONS = "tests/durable/test_deciding.py"
 ALL = "states=(*claim.machine.open, *claim.machine.terminal)"
 
 MUTANTS: Final[dict[str, Mutant]] = {
@@ -71,16 +71,19 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "jobs",
         "claim.write(self._stamp(step, claim, None",
         "claim.unfenced().write(self._stamp(step, claim, None",
-        *_played("takeover-draw"),
+        f"{LATE}::test_no_receipt_of_a_late_owner_is_written[close]",
     ),
     "external stamp without the fence": _in(
-        "jobs", "lambda: claim.write(stamp,", "lambda: claim.unfenced().write(stamp,", *_played("takeover-call")
+        "jobs",
+        "lambda: claim.write(stamp,",
+        "lambda: claim.unfenced().write(stamp,",
+        f"{LATE}::test_no_receipt_of_a_late_owner_is_written[call]",
     ),
     "recorded stamp without the fence": _in(
         "jobs",
         "claim.write(self._stamp(step, claim, took",
         "claim.unfenced().write(self._stamp(step, claim, took",
-        *_played("takeover-tell"),
+        f"{LATE}::test_no_receipt_of_a_late_owner_is_written[tell]",
     ),
     "late fields without the fence": _in("jobs", "claim.write(late,", "claim.unfenced().write(late,", STATEMENTS),
     "renewal without the fence": _in(
@@ -144,13 +147,13 @@ MUTANTS: Final[dict[str, Mutant]] = {
         f"{LATE}::test_a_receipt_of_another_owner_is_not_taken_for_ones_own",
     ),
     "a cancellation without the next fence": _in(
-        "contract", 'values["fence"] = F("fence") + 1', "pass", *_played("staff_cancels,_retries-call")
+        "contract", 'values["fence"] = F("fence") + 1', "pass", f"{LATE}::test_a_cancellation_takes_the_next_fence"
     ),
     "a retry that resets the fence": _in(
         "jobs",
         "PENDING, attempts=0, losses=0,",
         "PENDING, attempts=0, losses=0, fence=0,",
-        *_played("staff_cancels,_retries-draw"),
+        *_played("failure,_staff_retries-draw"),
     ),
     "adoption without the next fence": _in(
         "jobs", 'mine, fence=models.F("fence") + 1)', "mine)", "tests/conformance/test_deploys.py"
@@ -171,21 +174,22 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "        claimed = (*self.machine.open, *self.machine.terminal)\n",
         f"{LATE}::test_a_claim_that_was_given_back_writes_nothing",
     ),
-    "transitions from any status": _in("contract", "rows.filter(status__in=sources)", "rows", f"{DECISIONS}"),
+    "transitions from any status": _in(
+        "contract", "rows.filter(status__in=sources)", "rows", f"{DECISIONS}::test_a_done_run_is_left_alone"
+    ),
     "arrows the machine does not have": _in("contract", "    if unlawful:\n", "    if False:\n", CLAIMS),
     # The claim -------------------------------------------------------------------------------------------------------
     "a claim that waits for locks": _in(
         "contract",
         "            LIMIT %s\n            FOR UPDATE SKIP LOCKED",
         "            LIMIT %s\n            FOR UPDATE",
-        f"{LOCKS}[claim, claim-job]",
+        f"{CLAIMS}::test_a_run_that_somebody_is_claiming_is_passed_over_without_waiting",
     ),
     "a claim that locks nothing": _in(
         "contract",
         "            LIMIT %s\n            FOR UPDATE SKIP LOCKED",
         "            LIMIT %s",
         CLAIMS,
-        f"{LOCKS}[claim, claim-job]",
     ),
     "a claim that is not materialized": _in("contract", "AS MATERIALIZED (", "AS (", STATEMENTS),
     "a claim without a limit": _in("contract", "            LIMIT %s\n", "            LIMIT %s + 1000\n", CLAIMS),
@@ -290,10 +294,13 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "effects",
         "if finished and _wrote(claim, column, connection):",
         "if False:",
-        "tests/durable/test_transactions.py",
+        "tests/durable/test_transactions.py::test_an_on_commit_callback_that_raises_does_not_undo_the_receipt",
     ),
     "a broken transaction that is committed": _in(
-        "effects", "    if broken:\n", "    if False:\n", "tests/durable/test_failures.py"
+        "effects",
+        "    if broken:\n",
+        "    if False:\n",
+        "tests/durable/test_exits.py::test_a_swallowed_database_error_fails_the_step_instead_of_losing_its_effect",
     ),
     "done before the last step": _in("jobs", "last=step is todo[-1]", "last=True", *_played("takeover-draw+call")),
     "a step that is done again": _in(
@@ -322,9 +329,15 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "contract", '"due_at": Later(due_in)}', '"due_at": None}', *_played("failure,_takeover-draw")
     ),
     "a wait that costs an attempt": _in(
-        "attempt", '            "attempts": _not_counted(run),\n', "", "tests/durable/test_failures.py"
+        "attempt",
+        '            "attempts": _not_counted(run),\n',
+        "",
+        "tests/durable/test_exits.py::test_waiting_costs_no_attempt_and_is_no_failure",
     ),
     "a lost owner that begins another step": _in(
-        "contract", "        if self.lost:\n", "        if False:\n", "tests/durable/test_late_owners.py"
+        "contract",
+        "        if self.lost:\n",
+        "        if False:\n",
+        "tests/durable/test_late_owners.py::test_an_owner_that_was_fenced_off_begins_no_further_step",
     ),
 }
