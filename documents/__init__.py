@@ -1,0 +1,69 @@
+"""
+Versioned documents: every save names the version it was made on; a stale one is refused and kept; a person settles it.
+
+    outcome = documents.save("sheet", "budget", {"A1": "=1+1"}, expected_version=3, by=user)
+
+Kinds are declared with what is imported here; nothing here imports a model before the registry is ready.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    Busy,
+    DocumentsError,
+    Gone,
+    Invalid,
+    InvalidVersion,
+    NotFound,
+    SaveIdReused,
+    SchemaChanged,
+    TooLarge,
+    Unrepresentable,
+    VersionRequired,
+)
+from .kinds import DocumentKind, register
+
+if TYPE_CHECKING:
+    from .outcomes import Conflicted, Moved, Replayed, Saved
+    from .reading import read
+    from .saving import save
+
+__all__ = [
+    "Busy",
+    "Conflicted",
+    "DocumentKind",
+    "DocumentsError",
+    "Gone",
+    "Invalid",
+    "InvalidVersion",
+    "Moved",
+    "NotFound",
+    "Replayed",
+    "SaveIdReused",
+    "Saved",
+    "SchemaChanged",
+    "TooLarge",
+    "Unrepresentable",
+    "VersionRequired",
+    "read",
+    "register",
+    "save",
+]
+
+# Names that need the models; found on first use.
+_LATER = {
+    "Conflicted": "outcomes",
+    "Moved": "outcomes",
+    "Replayed": "outcomes",
+    "Saved": "outcomes",
+    "read": "reading",
+    "save": "saving",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
