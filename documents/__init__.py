@@ -23,6 +23,8 @@ from .errors import (
     VersionRequired,
 )
 from .kinds import DocumentKind, register
+from .merging import ByAttribute, ByKey
+from .modelkinds import ModelKind
 
 if TYPE_CHECKING:
     from .outcomes import Conflicted, Moved, Replayed, Saved
@@ -31,12 +33,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Busy",
+    "ByAttribute",
+    "ByKey",
     "Conflicted",
     "DocumentKind",
     "DocumentsError",
     "Gone",
     "Invalid",
     "InvalidVersion",
+    "ModelKind",
     "Moved",
     "NotFound",
     "Replayed",

@@ -73,7 +73,7 @@ def cleaned(kind: DocumentKind, sent: Content) -> Content:
     before = dump(sent.value)  # before: clean() may change the value in place
     with translated():
         value = kind.clean(sent.value)
-    if dump(value) == before:
+    if kind.exact_text and dump(value) == before:
         return sent
     return read_value(value, kind.limits)
 

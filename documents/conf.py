@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 
 DEFAULTS: dict[str, int] = {
-    # Content, in bytes of UTF-8. Below Django's DATA_UPLOAD_MAX_MEMORY_SIZE: our answer comes first and names the limit.
+    # Content, in bytes of UTF-8. Below DATA_UPLOAD_MAX_MEMORY_SIZE: our answer comes first and names the limit.
     "MAX_BYTES": 2_000_000,
     # Objects and lists inside each other.
     "MAX_DEPTH": 64,

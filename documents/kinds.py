@@ -50,6 +50,7 @@ class DocumentKind:
     max_bytes: ClassVar[int | None] = None  # None: the setting MAX_BYTES
     big_integers: ClassVar[bool] = False  # True: integers beyond 2⁵³-1 are kept; your pages must read them as text
     login_required: ClassVar[bool] = True  # False: can_read and can_write are asked about anonymous users too
+    exact_text: ClassVar[bool] = True  # False: text is always written anew from what clean() returned
     merge: ClassVar[Merging | None] = None  # None: never merged, by nobody
 
     def can_read(self, user: Any, key: str) -> bool:
@@ -76,8 +77,8 @@ class DocumentKind:
         """Return seconds to wait where this user has saved too often, or None. Asked before each HTTP save."""
         return None
 
-    def rows(self, content: Any) -> list[tuple[str, str]]:
-        """Return what a person compares: label and text of each cell or attribute, in order."""
+    def rows(self, content: Any) -> list[tuple[str, str, str]]:
+        """Return what a person compares, in order: id (as in merging), label and text of each cell or attribute."""
         from .comparing import rows_of
 
         return rows_of(content, self.merge)

@@ -4,6 +4,8 @@ from django.core.exceptions import ValidationError
 
 import documents
 
+from .models import Book, Shelf
+
 
 class Open(documents.DocumentKind):
     """Every user may read and write, except a user named `stranger`, who may do nothing, and `reader`, who reads."""
@@ -48,3 +50,43 @@ class Trimmed(Open):
         if content.get("title") == "":
             raise ValidationError({"title": ["A title is needed."]})
         return {name: value.strip() if isinstance(value, str) else value for name, value in content.items()}
+
+
+@documents.register("record")
+class Record(Open):
+    merge = documents.ByAttribute("attributes")
+
+    def clean(self, content):
+        self.merge.split(content)
+        return content
+
+
+@documents.register("book")
+class BookKind(Open, documents.ModelKind):
+    model = Book
+    fields = [
+        "title",
+        "notes",
+        "shelf",
+        "price",
+        "published",
+        "read_at",
+        "length",
+        "code",
+        "copies",
+        "rating",
+        "lent",
+        "extra",
+    ]
+    key_field = "slug"
+    can_create = True
+    merge = documents.ByKey()
+
+    def can_delete(self, user, key):
+        return True
+
+
+@documents.register("shelf")
+class ShelfKind(Open, documents.ModelKind):
+    model = Shelf
+    fields = ["name"]

@@ -1,0 +1,141 @@
+"""
+Comparing: what a person sees of two or three copies, place by place, with the words marked that differ.
+
+Only places that differ are shown. A mark is a kind of segment (`del`, `ins`), never a colour: the page underlines
+and strikes through. Work is bounded, so a copy of several megabytes cannot hold up the page.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from .door import dump
+from .kinds import DocumentKind, Merging
+
+__all__ = ["Row", "compare", "marked", "rows_of", "shown"]
+
+SHOWN = 2_000  # characters of one text in one cell of the page
+PLACES = 400  # places on one page; below Django's DATA_UPLOAD_MAX_NUMBER_FIELDS
+WORK = 250_000  # pairs of words that are compared; beyond it the whole middle is marked
+_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+
+Segments = list[tuple[str, str]]  # ("same" | "del" | "ins" | "more", text)
+Cell = tuple[str, str, str]  # id, label, text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One place that differs. A text is None where the copy has nothing there."""
+
+    id: str
+    label: str
+    base: str | None
+    stored: str | None
+    theirs: str | None
+
+
+def rows_of(content: Any, shape: Merging | None) -> list[Cell]:
+    """Return id, label and text of each attribute, or of each leaf where the kind has no attributes."""
+    if shape is None:
+        return [(path, path or "(all)", shown(leaf)) for path, leaf in _leaves(content, "")]
+    values, order = shape.split(content)
+    return [(name, name[1:], shown(values[name])) for name in order]
+
+
+def shown(value: Any) -> str:
+    """Return a value as a person reads it: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else dump(value)
+
+
+def compare(kind: DocumentKind, base: Any, stored: Any, theirs: Any) -> tuple[list[Row], int]:
+    """
+    Return the places that are not the same in all copies, and how many more there are beyond the page's limit.
+
+    A copy is None where there is none (the base of a new document).
+    """
+    copies: list[dict[str, Cell]] = [
+        {} if copy is None else {cell[0]: cell for cell in kind.rows(copy)} for copy in (base, stored, theirs)
+    ]
+    rows: list[Row] = []
+    more = 0
+    for name in dict.fromkeys(name for copy in copies[1:] + copies[:1] for name in copy):
+        cells = [copy.get(name) for copy in copies]
+        texts = [cell[2] if cell else None for cell in cells]
+        if texts[0] == texts[1] == texts[2]:
+            continue
+        if len(rows) == PLACES:
+            more += 1
+            continue
+        label = next(cell[1] for cell in reversed(cells) if cell)
+        rows.append(Row(id=name, label=label, base=texts[0], stored=texts[1], theirs=texts[2]))
+    return rows, more
+
+
+def marked(old: str | None, new: str | None) -> tuple[Segments, Segments]:
+    """Return both texts cut into segments: what only the old one has is `del`, what only the new one has is `ins`."""
+    if old is None or new is None or old == new:
+        kinds = ("del" if new is None else "same", "ins" if old is None else "same")
+        return _short([(kinds[0], old or "")]), _short([(kinds[1], new or "")])
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    head, tail = "".join(before[:start]), "".join(before[len(before) - end :])
+    left, right = before[start : len(before) - end], after[start : len(after) - end]
+    middle = _middle(left, right)
+    return (
+        _short([("same", head), *((k, t) for k, t in middle if k != "ins"), ("same", tail)]),
+        _short([("same", head), *((k, t) for k, t in middle if k != "del"), ("same", tail)]),
+    )
+
+
+def _middle(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[str, str]] | Segments:
+    if len(left) * len(right) > WORK:
+        return [("del", "".join(left)), ("ins", "".join(right))]
+    found: Segments = []
+    for tag, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if tag == "equal":
+            found.append(("same", "".join(left[a:b])))
+        else:
+            found += [("del", "".join(left[a:b])), ("ins", "".join(right[c:d]))]
+    return found
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _short(segments: Segments) -> Segments:
+    """Leave out empty segments, the middle of long equal ones, and whatever no longer fits in the cell."""
+    kept: Segments = []
+    room = SHOWN
+    for kind, text in segments:
+        if not text:
+            continue
+        if kind == "same" and len(text) > 200 and len(segments) > 1:
+            kept += [("same", text[:80]), ("more", f"… {len(text) - 160} characters …"), ("same", text[-80:])]
+            room -= 160
+        elif len(text) > room:
+            kept += [(kind, text[: max(room, 0)]), ("more", f"… {len(text) - max(room, 0)} more characters")]
+            room = 0
+        else:
+            kept.append((kind, text))
+            room -= len(text)
+    return [(kind, text) for kind, text in kept if text]
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{path}/{name.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(value, list) and value:
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}/{index}")
+    else:
+        yield path, value
