@@ -20,6 +20,7 @@ from .errors import (
     SchemaChanged,
     TooLarge,
     Unrepresentable,
+    Unresolved,
     VersionRequired,
 )
 from .kinds import DocumentKind, register
@@ -27,9 +28,11 @@ from .merging import ByAttribute, ByKey
 from .modelkinds import ModelKind
 
 if TYPE_CHECKING:
-    from .outcomes import Conflicted, Moved, Replayed, Saved
+    from .history import delete, restore
+    from .outcomes import Conflicted, Moved, MovedOn, Replayed, Saved, Settled, SettledBefore
     from .reading import read
     from .saving import save
+    from .settling import settle
 
 __all__ = [
     "Busy",
@@ -43,27 +46,40 @@ __all__ = [
     "InvalidVersion",
     "ModelKind",
     "Moved",
+    "MovedOn",
     "NotFound",
     "Replayed",
     "SaveIdReused",
     "Saved",
     "SchemaChanged",
+    "Settled",
+    "SettledBefore",
     "TooLarge",
     "Unrepresentable",
+    "Unresolved",
     "VersionRequired",
+    "delete",
     "read",
     "register",
+    "restore",
     "save",
+    "settle",
 ]
 
 # Names that need the models; found on first use.
 _LATER = {
     "Conflicted": "outcomes",
     "Moved": "outcomes",
+    "MovedOn": "outcomes",
     "Replayed": "outcomes",
     "Saved": "outcomes",
+    "Settled": "outcomes",
+    "SettledBefore": "outcomes",
+    "delete": "history",
     "read": "reading",
+    "restore": "history",
     "save": "saving",
+    "settle": "settling",
 }
 
 

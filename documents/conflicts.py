@@ -13,11 +13,12 @@ from django.db.models.functions import Now
 
 from .change import Change
 from .database import database
+from .door import Content
 from .errors import NotFound
 from .models import Conflict, Document
 from .outcomes import Stored
 
-__all__ = ["keep"]
+__all__ = ["amend", "keep", "tell"]
 
 
 def keep(change: Change, stored: Stored) -> uuid.UUID:
@@ -63,6 +64,31 @@ def keep(change: Change, stored: Stored) -> uuid.UUID:
                 raise
             return found
         return made.pk
+
+
+def amend(conflict: Conflict, content: Content, *, save_id: uuid.UUID) -> int | None:
+    """
+    Replace the refused copy by what its author wrote since; return the number of copies received.
+
+    None: it is settled already, nothing was written. The author's page calls this while the conflict is open.
+    """
+    rows = Conflict.objects.using(database()).filter(pk=conflict.pk, settled_at=None)
+    rows.exclude(theirs_digest=content.digest).update(
+        theirs=content.text,
+        theirs_digest=content.digest,
+        size=content.size,
+        save_id=save_id,
+        changed_at=Now(),
+        changes=models.F("changes") + 1,
+    )
+    return rows.values_list("changes", flat=True).first()
+
+
+def tell(conflict: Conflict) -> None:
+    """Note that the author was told how the conflict ended."""
+    Conflict.objects.using(database()).filter(pk=conflict.pk, seen_at=None).exclude(settled_at=None).update(
+        seen_at=Now()
+    )
 
 
 def _replace(mine: models.QuerySet[Conflict], copy: dict[str, Any], change: Change) -> uuid.UUID | None:

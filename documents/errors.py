@@ -18,6 +18,7 @@ __all__ = [
     "SchemaChanged",
     "TooLarge",
     "Unrepresentable",
+    "Unresolved",
     "VersionRequired",
 ]
 
@@ -113,6 +114,13 @@ class SchemaChanged(DocumentsError):
 
     code = "schema_changed"
     status = 409
+
+
+class Unresolved(DocumentsError):
+    """A merge has points that a person has not decided; `open` lists their ids."""
+
+    code = "unresolved"
+    status = 422
 
 
 class Busy(DocumentsError):

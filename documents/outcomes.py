@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-__all__ = ["Conflicted", "Moved", "Outcome", "Replayed", "Saved", "Stored"]
+__all__ = ["Conflicted", "Moved", "MovedOn", "Outcome", "Replayed", "Saved", "Settled", "SettledBefore", "Stored"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,36 @@ class Moved:
 
     expected_version: int
     stored: Stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """This settlement ended the conflict, now or (`replayed`) when it was sent before."""
+
+    conflict_id: uuid.UUID
+    decision: str
+    version: int
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledBefore:
+    """Somebody else ended it first. Nothing was written."""
+
+    conflict_id: uuid.UUID
+    decision: str
+    version: int
+    by: str
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedOn:
+    """The document or the refused copy is no longer what was on the screen. Nothing was written; look again."""
+
+    stored: Stored
+    changes: int
 
 
 Outcome = Saved | Replayed | Conflicted

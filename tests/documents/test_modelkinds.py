@@ -190,3 +190,18 @@ def test_a_kind_that_may_not_create_says_so():
     with pytest.raises(documents.NotFound):
         documents.read("shelf", "not a number")
     assert not Document.objects.exists()
+
+
+def test_a_settlement_of_a_row_changed_behind_our_back_is_shown_again():
+    saved(book(), 0)
+    saved(book(notes="stored"), 1)
+    conflict = Conflict.objects.get(pk=saved(book(notes="mine"), 1).conflict_id)
+    Book.objects.update(notes="by a script")
+
+    for choice in ("keep_stored", "take_theirs"):
+        outcome = documents.settle(conflict.pk, choice=choice, expected_version=2, expected_changes=1)
+        assert isinstance(outcome, documents.MovedOn)
+        assert outcome.stored.version == 3
+
+    assert documents.settle(conflict.pk, choice="take_theirs", expected_version=3, expected_changes=1).version == 4
+    assert Book.objects.get().notes == "mine"
