@@ -49,11 +49,8 @@ def stored(kind: str, key: str, *, using: str | None = None) -> Stored | None:
 
 def revision(kind: str, key: str, version: int) -> Stored:
     """Return one version. Raise NotFound where it never was or its content was pruned."""
-    row = (
-        Revision.objects.filter(document__kind=kind, document__key=key, version=version, pruned_at=None)
-        .values_list(*_FIELDS)
-        .first()
-    )
+    kept = Revision.objects.filter(document__kind=kind, document__key=key, version=version, pruned_at=None)
+    row = kept.values_list(*_FIELDS).first() if 0 < version < 2**63 else None
     if row is None:
         message = f"Version {version} of {kind} {key!r} is not kept."
         raise NotFound(message)

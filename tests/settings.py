@@ -13,3 +13,4 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["TEST"] = {"NAME": str(DATABASES["default"]["NAME"]) + ".test"}
 
 SILENCED_SYSTEM_CHECKS = ["documents.W001"]  # the suite's kind `big` is larger than a form on purpose
+WHITENOISE_AUTOREFRESH = True  # nobody collected static files here
