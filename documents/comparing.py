@@ -14,7 +14,7 @@ from typing import Any
 from .door import dump
 from .kinds import DocumentKind, Merging
 
-__all__ = ["Row", "compare", "marked", "rows_of", "shown"]
+__all__ = ["Row", "Segments", "compare", "inline", "marked", "rows_of", "shown"]
 
 SHOWN = 2_000  # characters of one text in one cell of the page
 PLACES = 400  # places on one page; below Django's DATA_UPLOAD_MAX_NUMBER_FIELDS
@@ -73,24 +73,25 @@ def compare(kind: DocumentKind, base: Any, stored: Any, theirs: Any) -> tuple[li
     return rows, more
 
 
-def marked(old: str | None, new: str | None) -> tuple[Segments, Segments]:
-    """Return both texts cut into segments: what only the old one has is `del`, what only the new one has is `ins`."""
+def inline(old: str | None, new: str | None) -> Segments:
+    """Return one text that shows both: what only the old one has is `del`, what only the new one has is `ins`."""
     if old is None or new is None or old == new:
-        kinds = ("del" if new is None else "same", "ins" if old is None else "same")
-        return _short([(kinds[0], old or "")]), _short([(kinds[1], new or "")])
+        return _short([("same" if old == new else "del", old or ""), ("ins", "" if old == new else new or "")])
     before, after = _WORD.findall(old), _WORD.findall(new)
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
     head, tail = "".join(before[:start]), "".join(before[len(before) - end :])
-    left, right = before[start : len(before) - end], after[start : len(after) - end]
-    middle = _middle(left, right)
-    return (
-        _short([("same", head), *((k, t) for k, t in middle if k != "ins"), ("same", tail)]),
-        _short([("same", head), *((k, t) for k, t in middle if k != "del"), ("same", tail)]),
-    )
+    middle = _middle(before[start : len(before) - end], after[start : len(after) - end])
+    return _short([("same", head), *middle, ("same", tail)])
 
 
-def _middle(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[str, str]] | Segments:
+def marked(old: str | None, new: str | None) -> tuple[Segments, Segments]:
+    """Return both texts apart: the old one with its `del`, the new one with its `ins`."""
+    both = inline(old, new)
+    return [one for one in both if one[0] != "ins"], [one for one in both if one[0] != "del"]
+
+
+def _middle(left: Sequence[str], right: Sequence[str]) -> Segments:
     if len(left) * len(right) > WORK:
         return [("del", "".join(left)), ("ins", "".join(right))]
     found: Segments = []

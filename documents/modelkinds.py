@@ -19,10 +19,11 @@ from .door import Content, read_value
 from .errors import Invalid, NotFound
 from .fields import from_json, supported, to_json
 from .kinds import DocumentKind, Swap
-from .people import actor
+from .people import Actor, actor
 
 if TYPE_CHECKING:
     from .change import Change
+    from .models import Document
     from .swapping import Swapped
 
 __all__ = ["ModelKind"]
@@ -91,24 +92,34 @@ class ModelKind(DocumentKind):
                 self._write(change, row)
             return swapped
 
-    def _bring_in(self, key: str) -> models.Model | None:
-        from .change import NOTHING
+    def hold(self, key: str) -> "Document | None":
+        """Lock the document. It comes first, then the row, always: two savers wait for each other in one order."""
         from .database import database
         from .models import Document
+
+        return Document.objects.using(database()).select_for_update().filter(kind=self.name, key=key).first()
+
+    def adopt(self, row: models.Model, *, by: Any) -> None:
+        """Make a version of what another form wrote into the row, under the name of who did. In a transaction."""
+        self._bring_in(str(getattr(row, self.key_field)), by=by)
+
+    def _bring_in(self, key: str, *, by: Any = None) -> models.Model | None:
+        from .change import NOTHING
+        from .database import database
         from .reading import text_at
 
         using = database()
-        # The document first, then the row, always: two savers wait for each other in one order.
-        document = Document.objects.using(using).select_for_update().filter(kind=self.name, key=key).first()
+        document = self.hold(key)
         row = self.row(key, lock=True)
         known = text_at(document, document.version) if document is not None else None
         if self._agrees(known, row):
             return row
         content = NOTHING if row is None else read_value(self.content_of(row), self.limits)
-        self._as_version(key, document.version if document is not None else 0, content, using)
+        who = actor(by, "" if by else "outside documents")
+        self._as_version(key, document.version if document is not None else 0, content, using, who)
         return row
 
-    def _as_version(self, key: str, version: int, content: Content, using: str) -> None:
+    def _as_version(self, key: str, version: int, content: Content, using: str, who: Actor) -> None:
         from .change import Change
         from .swapping import swap
 
@@ -121,7 +132,7 @@ class ModelKind(DocumentKind):
             sent=content,
             save_id=name,
             writer=str(name),
-            actor=actor(None, "outside documents"),
+            actor=who,
             action="outside" if content.text else "delete",
             schema=self.schema,
             revive=bool(version),

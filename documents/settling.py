@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 from . import reading
 from .change import Change, cleaned, expected, save_id_of
 from .database import database, patiently
-from .door import Content, read_text, read_value
+from .door import Content, read_text, read_value, value_of
 from .errors import InvalidBody, NotFound, SchemaChanged, Unresolved
 from .kinds import DocumentKind, kind_named
 from .merging import ABSENT, Merged, merge
@@ -96,15 +96,11 @@ def merged(conflict: Conflict, picks: Mapping[str, str] | None = None, *, stored
     base = reading.text_at(conflict.document, conflict.base_version)
     return merge(
         kind.merge,
-        ABSENT if base is None else _value(base, kind),
-        _value(stored, kind) if stored else kind.merge.join({}, []),
-        _value(conflict.theirs, kind),
+        ABSENT if base is None else value_of(base),
+        value_of(stored) if stored else kind.merge.join({}, []),
+        value_of(conflict.theirs),
         picks,
     )
-
-
-def _value(text: str, kind: DocumentKind) -> Any:
-    return read_text(text, kind.limits).value
 
 
 def _conflict(pk: Any) -> Conflict:

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from documents import comparing, history, reading
 from documents.conf import setting
-from documents.door import read_text
+from documents.door import value_of
 from documents.errors import InvalidBody, NotFound
 from documents.kinds import DocumentKind
 from documents.models import Document
@@ -56,7 +56,7 @@ def _one(request: HttpRequest, kind: DocumentKind, key: str, version: int) -> Ht
 
 def _diff(request: HttpRequest, kind: DocumentKind, key: str) -> HttpResponse:
     old, new = (reading.revision(kind.name, key, _number(request, name)) for name in ("from", "to"))
-    before, after = (read_text(one.text, kind.limits).value if one.text else None for one in (old, new))
+    before, after = (value_of(one.text) if one.text else None for one in (old, new))
     rows, more = comparing.compare(kind, None, before, after)
     places = []
     for row in (row for row in rows if row.stored != row.theirs):
