@@ -115,19 +115,19 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 def _short(segments: Segments) -> Segments:
     """Leave out empty segments, the middle of long equal ones, and whatever no longer fits in the cell."""
     kept: Segments = []
-    room = SHOWN
+    rooms = {"same": SHOWN, "del": SHOWN // 2, "ins": SHOWN // 2}  # a long removal must not hide what was added
     for kind, text in segments:
         if not text:
             continue
         if kind == "same" and len(text) > 200 and len(segments) > 1:
             kept += [("same", text[:80]), ("more", f"… {len(text) - 160} characters …"), ("same", text[-80:])]
-            room -= 160
-        elif len(text) > room:
-            kept += [(kind, text[: max(room, 0)]), ("more", f"… {len(text) - max(room, 0)} more characters")]
-            room = 0
+            rooms[kind] -= 160
+        elif len(text) > (room := max(rooms[kind], 0)):
+            kept += [(kind, text[:room]), ("more", f"… {len(text) - room} more characters")]
+            rooms[kind] = 0
         else:
             kept.append((kind, text))
-            room -= len(text)
+            rooms[kind] -= len(text)
     return [(kind, text) for kind, text in kept if text]
 
 

@@ -116,10 +116,8 @@ def register(name: str) -> Callable[[type[K]], type[K]]:
             message = f"{cls.__qualname__}: {name!r} cannot be the name of a kind."
             raise ImproperlyConfigured(message)
         other = _kinds.get(name)
-        if other is not None and type(other).__qualname__ != cls.__qualname__:
-            message = (
-                f"{cls.__qualname__}: the kind {name!r} is already {type(other).__module__}.{type(other).__qualname__}."
-            )
+        if other is not None and _place(type(other)) != _place(cls):
+            message = f"{cls.__qualname__}: the kind {name!r} is already {_place(type(other))}."
             raise ImproperlyConfigured(message)
         instance = cls()
         instance.name = name
@@ -127,6 +125,10 @@ def register(name: str) -> Callable[[type[K]], type[K]]:
         return cls
 
     return add
+
+
+def _place(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def kind_named(name: str) -> DocumentKind:

@@ -52,8 +52,8 @@ class Trimmed(Open):
         return {name: value.strip() if isinstance(value, str) else value for name, value in content.items()}
 
 
-@documents.register("record")
-class Record(Open):
+@documents.register("card")
+class Card(Open):
     merge = documents.ByAttribute("attributes")
 
     def clean(self, content):

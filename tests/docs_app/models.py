@@ -8,7 +8,7 @@ from django.db import models
 class Shelf(models.Model):
     name = models.CharField(max_length=50)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
@@ -30,5 +30,5 @@ class Book(models.Model):
     extra = models.JSONField(default=dict, blank=True)
     touched_at = models.DateTimeField(auto_now=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.title

@@ -36,7 +36,7 @@ def client(staff):
     return client
 
 
-def conflict(theirs=None, kind="record", base=None, now=None, **more):
+def conflict(theirs=None, kind="card", base=None, now=None, **more):
     save(base or record(1, 1), 0, kind=kind)
     save(now or record(2, 1), 1, kind=kind, by=Person(username="bob"))
     outcome = save(theirs or record(1, 3, "mine"), 1, kind=kind, by=Person(username="ada"), **more)
@@ -92,7 +92,7 @@ def test_staff_take_theirs_and_the_decision_is_a_revision_and_a_log_entry(client
     response = client.post(url(one), form | {"choice": "take_theirs", "reason": "newer", "settle": "1"}, follow=True)
 
     assert "Theirs taken; the document is at version 3." in response.content.decode()
-    assert head("record") == (3, record(1, 3, "mine"))
+    assert head("card") == (3, record(1, 3, "mine"))
     revision = Revision.objects.get(version=3)
     assert (revision.action, revision.by, revision.reason) == ("settle", staff, "newer")
     assert LogEntry.objects.get().object_id == str(one.pk)
@@ -118,7 +118,7 @@ def test_c66_keeping_what_is_stored_makes_no_version(client):
 
     client.post(url(one), form | {"choice": "keep_stored", "settle": "1"})
 
-    assert counts("record") == (2, 1)
+    assert counts("card") == (2, 1)
     assert Conflict.objects.get().decision == "keep_stored"
 
 
@@ -129,7 +129,7 @@ def test_a_merge_by_choice_with_a_preview_first(client):
 
     html = client.post(url(one), form | {"choice": "merge", "preview": "1"}).content.decode()
     assert "Still to decide:" in html
-    assert counts("record") == (2, 1)
+    assert counts("card") == (2, 1)
     html = client.post(url(one), form | {"choice": "merge", "settle": "1"}).content.decode()
     assert "Nothing was written. Still to decide" in html
     assert "doc-open" in html
@@ -139,7 +139,7 @@ def test_a_merge_by_choice_with_a_preview_first(client):
     assert fields(html)[open_field] == "theirs"
     client.post(url(one), fields(html) | {"settle": "1"})
 
-    assert head("record") == (3, record(9, 3, "mine"))
+    assert head("card") == (3, record(9, 3, "mine"))
 
 
 def test_no_choice_is_no_decision(client):
@@ -154,7 +154,7 @@ def test_i49_a_page_of_an_older_version_is_shown_again_with_the_choices_kept(cli
     one = conflict(record(9, 3, "mine"))
     _, form = opened(client, one)
     open_field = next(name for name, value in form.items() if value == "/attributes/a")[3:]
-    save(record(2, 7), 2, kind="record", by=Person(username="carol"))
+    save(record(2, 7), 2, kind="card", by=Person(username="carol"))
 
     answer = form | {"choice": "merge", open_field: "theirs", "reason": "because", "settle": "1"}
     html = client.post(url(one), answer).content.decode()
@@ -164,13 +164,13 @@ def test_i49_a_page_of_an_older_version_is_shown_again_with_the_choices_kept(cli
     kept = next(name for name, value in again.items() if value == "/attributes/a")[3:]
     assert (again["version"], again["choice"], again["reason"], again[kept]) == ("3", "merge", "because", "theirs")
     assert "doc-new" in html
-    assert counts("record") == (3, 1)
+    assert counts("card") == (3, 1)
 
 
 def test_i49_a_newer_copy_of_the_author_is_not_settled_unseen(client):
     one = conflict(writer="tab")
     _, form = opened(client, one)
-    save(record(1, 4), 1, kind="record", by=Person(username="ada"), writer="tab")
+    save(record(1, 4), 1, kind="card", by=Person(username="ada"), writer="tab")
 
     html = client.post(url(one), form | {"choice": "keep_stored", "settle": "1"}).content.decode()
 
@@ -186,7 +186,7 @@ def test_c63_the_second_settler_is_told_who_was_first(client):
     html = client.post(url(one), form | {"choice": "take_theirs", "settle": "1"}, follow=True).content.decode()
 
     assert "was settled first by ann (stored kept)" in html
-    assert counts("record") == (2, 1)
+    assert counts("card") == (2, 1)
 
 
 def test_a_button_pressed_twice_settles_once(client):
@@ -197,7 +197,7 @@ def test_a_button_pressed_twice_settles_once(client):
         html = client.post(url(one), form | {"choice": "take_theirs", "settle": "1"}, follow=True).content.decode()
 
     assert "Theirs taken" in html
-    assert counts("record") == (3, 1)
+    assert counts("card") == (3, 1)
     assert LogEntry.objects.count() == 1
 
 
@@ -416,5 +416,5 @@ def test_the_list_of_conflicts_is_a_list_of_things_to_do(client):
 
     assert str(one.pk) not in client.get(where).content.decode()
     assert str(one.pk) in client.get(where + "?state=settled").content.decode()
-    assert str(one.pk) in client.get(where + "?state=all&kind=record").content.decode()
+    assert str(one.pk) in client.get(where + "?state=all&kind=card").content.decode()
     assert str(one.pk) not in client.get(where + "?state=all&kind=note").content.decode()

@@ -456,10 +456,10 @@ def test_i49_c63_a_settlement_that_came_late_is_told_what_happened(page):
 
 def test_a_record_is_merged_by_choice(page):
     record = lambda a, b: {"attributes": [{"id": "a", "v": a}, {"id": "b", "v": b}]}  # noqa: E731
-    page.put(record(1, 1), 0, "record/r/")
-    page.put(record(2, 2), 1, "record/r/")
-    pk = page.put(record(3, 1), 1, "record/r/")[1]["conflictId"]
-    where = f"record/r/conflicts/{pk}/"
+    page.put(record(1, 1), 0, "card/r/")
+    page.put(record(2, 2), 1, "card/r/")
+    pk = page.put(record(3, 1), 1, "card/r/")[1]["conflictId"]
+    where = f"card/r/conflicts/{pk}/"
 
     points = page.get(where)[1]["points"]
     assert points == [
@@ -470,7 +470,7 @@ def test_a_record_is_merged_by_choice(page):
     assert (status, body["code"], body["open"]) == (422, "unresolved", ["/attributes/a"])
     picks = {"/attributes/a": "theirs"}
     assert page.post(f"{where}settle/", choice="merge", expectedVersion=2, changes=1, picks=picks)[0] == 200
-    assert head("record", "r") == (3, record(3, 2))
+    assert head("card", "r") == (3, record(3, 2))
 
 
 @pytest.mark.django_db(transaction=True)

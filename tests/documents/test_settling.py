@@ -18,7 +18,7 @@ BOTH = {"title": "mine", "attributes": [{"id": "a", "v": 2}, {"id": "b", "v": 3}
 CROSSED = {"title": "t", "attributes": [{"id": "a", "v": 9}, {"id": "b", "v": 1}]}
 
 
-def conflict(theirs=THEIRS, *, kind="record", base=BASE, now=STORED, **more):
+def conflict(theirs=THEIRS, *, kind="card", base=BASE, now=STORED, **more):
     save(base, 0, kind=kind)
     save(now, 1, kind=kind)
     return Conflict.objects.get(pk=save(theirs, 1, kind=kind, **more).conflict_id)
@@ -54,7 +54,7 @@ def test_c66_keeping_what_is_stored_makes_no_version():
     outcome = settle(one, "keep_stored")
 
     assert outcome.version == 2
-    assert counts("record") == (2, 1)
+    assert counts("card") == (2, 1)
     assert Conflict.objects.get().decision == "keep_stored"
 
 
@@ -63,7 +63,7 @@ def test_a_merge_takes_what_only_one_side_changed():
 
     settle(one, "merge")
 
-    assert head("record") == (3, BOTH)
+    assert head("card") == (3, BOTH)
 
 
 def test_a_merge_with_an_open_point_is_refused_and_names_it():
@@ -74,13 +74,13 @@ def test_a_merge_with_an_open_point_is_refused_and_names_it():
 
     assert refusal.value.details == {"open": ["/attributes/a"]}
     assert settle(one, "merge", picks={"/attributes/a": "theirs"}).version == 3
-    assert head("record")[1]["attributes"][0]["v"] == 9
+    assert head("card")[1]["attributes"][0]["v"] == 9
 
 
 def test_a_page_may_settle_with_the_content_it_merged():
     settle(conflict(), "merge", content=BOTH)
 
-    assert head("record") == (3, BOTH)
+    assert head("card") == (3, BOTH)
 
 
 def test_i51_the_result_is_validated_by_the_kind():
@@ -100,19 +100,19 @@ def test_a_sheet_is_never_merged_by_anybody():
 
 def test_i49_a_document_that_moved_is_shown_again_and_nothing_is_written():
     one = conflict()
-    save(BASE, 2, kind="record")
+    save(BASE, 2, kind="card")
 
     for choice in ("keep_stored", "take_theirs", "merge"):
         outcome = settle(one, choice)
         assert isinstance(outcome, documents.MovedOn)
         assert outcome.stored.version == 3
-    assert counts("record") == (3, 1)
+    assert counts("card") == (3, 1)
     assert Conflict.objects.get().settled_at is None
 
 
 def test_a_copy_that_its_author_changed_meanwhile_cannot_be_settled_unseen():
     one = conflict(writer="tab")
-    save(BOTH, 1, kind="record", writer="tab")
+    save(BOTH, 1, kind="card", writer="tab")
 
     outcome = settle(one, "keep_stored", expected_changes=1)
 
@@ -128,7 +128,7 @@ def test_c63_of_two_settlers_one_wins_and_the_other_is_told_who():
 
     assert isinstance(outcome, documents.SettledBefore)
     assert (outcome.by, outcome.decision, outcome.version, outcome.reason) == ("ann", "take_theirs", 3, "hers")
-    assert counts("record") == (3, 1)
+    assert counts("card") == (3, 1)
 
 
 def test_c63_three_open_conflicts_are_three_decisions():
@@ -150,12 +150,12 @@ def test_a_repeated_settlement_is_answered_again_not_done_again():
     outcome = settle(one, "take_theirs", save_id=name)
 
     assert (outcome.version, outcome.replayed) == (3, True)
-    assert counts("record") == (3, 1)
+    assert counts("card") == (3, 1)
 
 
 def test_taking_a_copy_that_is_stored_by_now_settles_without_a_version():
     one = conflict()
-    save(THEIRS, 2, kind="record")
+    save(THEIRS, 2, kind="card")
 
     assert settle(one, "take_theirs", 3).version == 3
     assert Conflict.objects.get().decision == "take_theirs"
@@ -174,7 +174,7 @@ def test_a_conflict_after_a_settled_one_is_a_new_row():
     one = conflict(writer="tab")
     settle(one, "keep_stored")
 
-    again = save(BOTH, 1, kind="record", writer="tab")
+    again = save(BOTH, 1, kind="card", writer="tab")
 
     assert again.conflict_id != one.pk
 
