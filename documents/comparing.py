@@ -13,6 +13,7 @@ from typing import Any
 
 from .door import dump
 from .kinds import DocumentKind, Merging
+from .merging import merged_order
 
 __all__ = ["Row", "Segments", "compare", "inline", "marked", "rows_of", "shown"]
 
@@ -60,7 +61,7 @@ def compare(kind: DocumentKind, base: Any, stored: Any, theirs: Any) -> tuple[li
     ]
     rows: list[Row] = []
     more = 0
-    for name in dict.fromkeys(name for copy in copies[1:] + copies[:1] for name in copy):
+    for name in _in_order(*copies):
         cells = [copy.get(name) for copy in copies]
         texts = [cell[2] if cell else None for cell in cells]
         if texts[0] == texts[1] == texts[2]:
@@ -71,6 +72,13 @@ def compare(kind: DocumentKind, base: Any, stored: Any, theirs: Any) -> tuple[li
         label = next(cell[1] for cell in reversed(cells) if cell)
         rows.append(Row(id=name, label=label, base=texts[0], stored=texts[1], theirs=texts[2]))
     return rows, more
+
+
+def _in_order(base: dict[str, Cell], stored: dict[str, Cell], theirs: dict[str, Cell]) -> list[str]:
+    """Return all places: what only one copy has stands where it stands there, not at the end."""
+    order, _ = merged_order([], list(stored), list(theirs), "stored")
+    order, _ = merged_order([], order, list(base), "stored")
+    return order
 
 
 def inline(old: str | None, new: str | None) -> Segments:
@@ -116,9 +124,8 @@ def _short(segments: Segments) -> Segments:
     """Leave out empty segments, the middle of long equal ones, and whatever no longer fits in the cell."""
     kept: Segments = []
     rooms = {"same": SHOWN, "del": SHOWN // 2, "ins": SHOWN // 2}  # a long removal must not hide what was added
+    segments = [one for one in segments if one[1]]
     for kind, text in segments:
-        if not text:
-            continue
         if kind == "same" and len(text) > 200 and len(segments) > 1:
             kept += [("same", text[:80]), ("more", f"… {len(text) - 160} characters …"), ("same", text[-80:])]
             rooms[kind] -= 160

@@ -20,7 +20,7 @@ from typing import Any
 from .errors import Invalid
 from .kinds import Merging
 
-__all__ = ["ABSENT", "ORDER", "ByAttribute", "ByKey", "Merged", "Point", "merge", "points_of", "same"]
+__all__ = ["ABSENT", "ORDER", "ByAttribute", "ByKey", "Merged", "Point", "merge", "merged_order", "points_of", "same"]
 
 ORDER = "order"  # the pick for the order; no pointer is called so, each begins with "/"
 PICKS = ("stored", "theirs", "base")
@@ -133,7 +133,7 @@ def merge(shape: Merging, base: Any, stored: Any, theirs: Any, picks: Mapping[st
             unsettled.append(point.id)
             side = "stored"
         _put(values, point.id, getattr(point, side))
-    order, clear = _merge_order(b_order, s_order, t_order, chosen.get(ORDER, ""))
+    order, clear = merged_order(b_order, s_order, t_order, chosen.get(ORDER, ""))
     if not clear:
         unsettled.append(ORDER)
     back = [*order, *(name for name in b_order if name in values and name not in set(order))]
@@ -174,10 +174,14 @@ def _put(values: dict[str, Any], name: str, value: Any) -> None:
         values[name] = value
 
 
-def _merge_order(
+def merged_order(
     base: Sequence[str], stored: Sequence[str], theirs: Sequence[str], pick: str
 ) -> tuple[list[str], bool]:
-    """Return one order of all ids of both copies, and whether it is clear (False: both moved things, differently)."""
+    """
+    Return one order of all ids of both copies, and whether it is clear (False: both moved things, differently).
+
+    `pick` is "stored" or "theirs" where a person decided, else "". What only one copy has stays behind its neighbour.
+    """
     in_stored, in_theirs = set(stored), set(theirs)
     s = [name for name in stored if name in in_theirs]
     t = [name for name in theirs if name in in_stored]

@@ -60,7 +60,7 @@ class StateFilter(admin.SimpleListFilter):
 class ConflictAdmin(ReadOnlyAdmin):
     """Refused copies, and the page that settles them."""
 
-    list_display = ("title", "by_name", "base_version", "stored_version", "changes", "size", "changed_at", "state")
+    list_display = ("title", "author", "base_version", "stored_version", "changed_at", "state")
     list_display_links = ("title",)
     list_filter = (StateFilter, KindFilter)
     list_select_related = ("document",)
@@ -75,6 +75,11 @@ class ConflictAdmin(ReadOnlyAdmin):
     def title(self, conflict: Conflict) -> str:
         """Return which document it is about."""
         return str(conflict.document)
+
+    @admin.display(description=gettext_lazy("author"), ordering="by_name")
+    def author(self, conflict: Conflict) -> str:
+        """Return whose copy was refused."""
+        return conflict.by_name
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, conflict: Conflict) -> str:
@@ -135,8 +140,9 @@ class ConflictAdmin(ReadOnlyAdmin):
                 reason=reason,
             )
         except DocumentsError as error:
-            messages.error(request, _refusal(error))
-            return self._page(request, conflict, looked_at(conflict, picks, seen_version=version), given)
+            sides = looked_at(conflict, picks, seen_version=version)
+            messages.error(request, _refusal(error, sides))
+            return self._page(request, conflict, sides, given)
         match outcome:
             case Settled():
                 return self._settled(request, conflict, outcome)
@@ -231,7 +237,7 @@ def _preview(conflict: Conflict, sides: Sides, choice: str) -> dict[str, Any] | 
         "rows": [{"label": row.label, "text": changed(row.stored, row.theirs)} for row in rows],
         "more": more,
         "whole": changed(whole, whole),
-        "open": sides.merged.open if choice == "merge" and sides.merged else [],
+        "open": sides.labels(sides.merged.open) if choice == "merge" and sides.merged else [],
         "version": sides.stored.version if choice == "keep_stored" or not rows else sides.stored.version + 1,
     }
 
@@ -250,10 +256,10 @@ def _number(request: HttpRequest, name: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
-def _refusal(error: DocumentsError) -> str:
+def _refusal(error: DocumentsError, sides: Sides) -> str:
     if isinstance(error, Unresolved):
         return _("Nothing was written. Still to decide, marked in the table: %(places)s") % {
-            "places": ", ".join(error.details["open"][:10])
+            "places": ", ".join(sides.labels(error.details["open"][:10]))
         }
     return _("Nothing was written. %(error)s") % {"error": error}
 

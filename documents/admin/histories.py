@@ -62,6 +62,8 @@ class DocumentAdmin(ReadOnlyAdmin):
         before = _version(request.GET.get("before"))
         entries = history.listed(document.kind, document.key, before=before, limit=setting("PAGE") + 1)
         page = entries[: setting("PAGE")]
+        unfolded = request.GET.get("fold") == "0"
+        lines = page if unfolded else history.folded(page)
         old, new = _version(request.GET.get("from")), _version(request.GET.get("to"))
         context = {
             **self.admin_site.each_context(request),
@@ -69,7 +71,10 @@ class DocumentAdmin(ReadOnlyAdmin):
             "opts": self.opts,
             "media": self.media,
             "document": document,
-            "lines": history.folded(page),
+            "lines": lines,
+            "before": before,
+            "unfolded": unfolded,
+            "folded": len(lines) < len(page),
             "older": page[-1].version if len(entries) > len(page) else None,
             "conflicts": Conflict.objects.filter(document=document, settled_at=None).defer("theirs")[:20],
             "comparison": _compared(document, old, new) if old and new else None,

@@ -42,7 +42,7 @@ class ReadOnlyAdmin(_ModelAdmin):
     list_per_page = 50
 
     class Media:
-        css = {"all": ["documents/admin.css"]}
+        css = {"all": ["admin/css/forms.css", "documents/admin.css"]}
 
     def absent(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Say that there is no such row, as every admin says it."""

@@ -1,6 +1,6 @@
 """The sides of a conflict as the page shows them: three columns, the points to decide, what a choice would store."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,11 @@ class Sides:
     more: int
     merged: Merged | None
     fault: str  # why this conflict cannot be compared or merged
+
+    def labels(self, ids: Iterable[str]) -> list[str]:
+        """Return what the places are called on the page."""
+        known = {line.id: line.label for line in self.lines}
+        return [known.get(name, name) for name in ids]
 
 
 def looked_at(conflict: Conflict, picks: Mapping[str, str], *, seen_version: int | None = None) -> Sides:
