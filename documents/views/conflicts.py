@@ -5,6 +5,7 @@ An author sees their own; staff with the permission `documents.settle_conflict` 
 does not exist. An anonymous author has no name to be known by; who knows the conflict's id is taken for them.
 """
 
+import uuid
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -57,7 +58,7 @@ def _head(one: Conflict) -> dict[str, Any]:
     }
 
 
-def _get(request: HttpRequest, kind: DocumentKind, key: str, pk: Any) -> HttpResponse:
+def _get(request: HttpRequest, kind: DocumentKind, key: str, pk: str) -> HttpResponse:
     one = _visible(request, kind, key, pk)
     stored = reading.stored(kind.name, key)
     if stored is None:
@@ -88,7 +89,7 @@ def _point(point: Point) -> dict[str, Any]:
     return {"id": point.id, "conflict": point.conflict, "default": point.default or None}
 
 
-def _amend(request: HttpRequest, kind: DocumentKind, key: str, pk: Any) -> HttpResponse:
+def _amend(request: HttpRequest, kind: DocumentKind, key: str, pk: str) -> HttpResponse:
     one = _own(request, kind, key, pk)
     body = read_body(request, kind, known={"content", "saveId"})
     changes = conflicts.amend(one, cleaned(kind, body.content()), save_id=_save_id(body))
@@ -97,7 +98,7 @@ def _amend(request: HttpRequest, kind: DocumentKind, key: str, pk: Any) -> HttpR
     return answer({"conflictId": str(one.pk), "changes": changes})
 
 
-def _settle(request: HttpRequest, kind: DocumentKind, key: str, pk: Any) -> HttpResponse:
+def _settle(request: HttpRequest, kind: DocumentKind, key: str, pk: str) -> HttpResponse:
     one = _visible(request, kind, key, pk)
     body = read_body(
         request, kind, known={"choice", "expectedVersion", "changes", "picks", "content", "saveId", "reason"}
@@ -141,14 +142,18 @@ def _moved_on(outcome: MovedOn, picks: dict[str, str]) -> HttpResponse:
     return answer(body, 409, ETag=f'"{outcome.stored.version}"')
 
 
-def _seen(request: HttpRequest, kind: DocumentKind, key: str, pk: Any) -> HttpResponse:
+def _seen(request: HttpRequest, kind: DocumentKind, key: str, pk: str) -> HttpResponse:
     one = _own(request, kind, key, pk)
     conflicts.tell(one)
     return answer({"conflictId": str(one.pk), "seen": one.settled_at is not None})
 
 
-def _visible(request: HttpRequest, kind: DocumentKind, key: str, pk: Any) -> Conflict:
-    rows = Conflict.objects.select_related("document").filter(pk=pk, document__kind=kind.name, document__key=key)
+def _visible(request: HttpRequest, kind: DocumentKind, key: str, pk: str) -> Conflict:
+    try:
+        name = uuid.UUID(pk)
+    except ValueError:
+        name = uuid.UUID(int=0)  # no conflict has it
+    rows = Conflict.objects.select_related("document").filter(pk=name, document__kind=kind.name, document__key=key)
     if not _may_settle_all(request):
         rows = rows.filter(by_key=actor(request.user).key)
     one = rows.first()
@@ -158,7 +163,7 @@ def _visible(request: HttpRequest, kind: DocumentKind, key: str, pk: Any) -> Con
     return one
 
 
-def _own(request: HttpRequest, kind: DocumentKind, key: str, pk: Any) -> Conflict:
+def _own(request: HttpRequest, kind: DocumentKind, key: str, pk: str) -> Conflict:
     one = _visible(request, kind, key, pk)
     if one.by_key != actor(request.user).key:
         message = "There is no such conflict, or it is not yours."

@@ -50,8 +50,9 @@ def _line(entry: history.Entry) -> dict[str, Any]:
     }
 
 
-def _one(request: HttpRequest, kind: DocumentKind, key: str, version: int) -> HttpResponse:
-    return answer(stored_body(reading.revision(kind.name, key, version)), ETag=f'"{version}"')
+def _one(request: HttpRequest, kind: DocumentKind, key: str, version: str) -> HttpResponse:
+    number = int(version) if version.isascii() and version.isdigit() and len(version) < 19 else 0
+    return answer(stored_body(reading.revision(kind.name, key, number)), ETag=f'"{number}"')
 
 
 def _diff(request: HttpRequest, kind: DocumentKind, key: str) -> HttpResponse:

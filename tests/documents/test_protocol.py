@@ -178,6 +178,8 @@ def test_what_never_was_is_404(page):
         "note/absent/revisions/",
     ):
         assert (page.get(path)[0], page.get(path)[1]["code"]) == (404, "not_found"), path
+    for path in ("note", "note/n", "note/n/nothing/", "note/n/conflicts/x/"):
+        assert page.put("x", 0, path)[1]["code"] == "not_found"
     assert page.put("x", 4, "note/absent/")[0] == 404
     assert page.put("x", 0, f"note/{'k' * 201}/")[0] == 404
 
