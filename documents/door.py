@@ -5,8 +5,8 @@ The text that was accepted is what is stored, byte for byte. So the order of key
 U+2028 and an escaped backslash survive. Refused are: NaN and Infinity, keys given twice, lone surrogates,
 NUL, numbers a browser would change while reading them, and anything nested too deep or too large.
 
-A clean text is decided by the C scanner, one regular expression and one pass over the containers. Only a text
-with something suspicious in it is read again slowly.
+A clean text costs the C scanner, a few searches and one pass over the containers. Only a text with something
+suspicious in it is read again slowly, to say where.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from .errors import InvalidBody, TooLarge, Unrepresentable
@@ -22,7 +23,6 @@ from .errors import InvalidBody, TooLarge, Unrepresentable
 __all__ = ["Content", "Limits", "dump", "members", "read_parsed", "read_text", "read_value", "value_of"]
 
 SAFE = 2**53 - 1
-_SUSPICIOUS = re.compile(r"\\u(?:0000|[dD][89a-fA-F])|\d{16}|[\d.]{17}|\d[eE]|NaN|Infinity")
 _SPACED_KEY = re.compile(r'"[ \t\n\r]+:')
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -71,7 +71,7 @@ def read_text(text: str, limits: Limits) -> Content:
     Raise TooLarge, Unrepresentable (with the path), or InvalidBody if it is not JSON at all.
     """
     try:
-        value = _FAST.decode(text)
+        value = _decoder(limits).decode(text)
     except (ValueError, RecursionError) as error:
         raise _syntax(error, limits) from error
     return read_parsed(text, value, limits)
@@ -79,10 +79,13 @@ def read_text(text: str, limits: Limits) -> Content:
 
 def read_parsed(text: str, value: Any, limits: Limits) -> Content:
     """Return the content for a text and the value that `members` read from it. Same refusals as read_text."""
-    encoded = _encode(text)
-    if len(encoded) > limits.max_bytes:
-        raise TooLarge(len(encoded), limits.max_bytes)
-    _check(text, value, limits)
+    encoded = _sized(text, limits)
+    depth, keys, clean = _measure(value, limits.max_depth)
+    if depth > limits.max_depth:
+        raise _too_deep(limits)
+    # As many `":` as keys, and none with a space before the colon: then no key was given twice.
+    if not clean or "\\u" in text or text.count('":') != keys or _SPACED_KEY.search(text):
+        _refuse_faults(text, limits)
     return Content(text=text, value=value, digest=hashlib.sha256(encoded).hexdigest(), size=len(encoded))
 
 
@@ -94,10 +97,10 @@ def read_value(value: Any, limits: Limits) -> Content:
         raise _too_deep(limits) from error
     except (TypeError, ValueError) as error:
         raise _located(value, str(error)) from error
-    content = read_text(text, limits)
-    if content.value != value:
-        raise _located(value, "it would come back changed")
-    return content
+    if not _is_plain(value, limits.max_depth) or "\\u" in text:
+        return _compared(text, value, limits)
+    encoded = _sized(text, limits)
+    return Content(text=text, value=value, digest=hashlib.sha256(encoded).hexdigest(), size=len(encoded))
 
 
 def value_of(text: str) -> Any:
@@ -105,14 +108,15 @@ def value_of(text: str) -> Any:
     return json.loads(text)
 
 
-def members(text: str) -> dict[str, tuple[str, Any]]:
+def members(text: str, limits: Limits) -> dict[str, tuple[str, Any]]:
     """
     Split a JSON object into its members: name → (the exact text of the value, the value).
 
-    The values are not checked here. Raise InvalidBody where the text is not one object with distinct names.
+    The values are checked by read_parsed, not here. Raise InvalidBody where the text is not one object with distinct
+    names.
     """
     try:
-        return dict(_members(text))
+        return dict(_members(text, _decoder(limits)))
     except InvalidBody:
         raise
     except RecursionError as error:
@@ -123,7 +127,7 @@ def members(text: str) -> dict[str, tuple[str, Any]]:
         raise InvalidBody(message) from error
 
 
-def _members(text: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+def _members(text: str, decoder: json.JSONDecoder) -> Iterator[tuple[str, tuple[str, Any]]]:
     seen: set[str] = set()
     at = _skip(text, 0)
     if text[at : at + 1] != "{":
@@ -141,7 +145,7 @@ def _members(text: str) -> Iterator[tuple[str, tuple[str, Any]]]:
             message = f"The body is not JSON: a colon is missing at {at}."
             raise InvalidBody(message)
         start = _skip(text, at + 1)
-        value, end = _FAST.raw_decode(text, start)
+        value, end = decoder.raw_decode(text, start)
         if name in seen:
             message = f"The body names {name!r} twice."
             raise InvalidBody(message)
@@ -163,41 +167,74 @@ def _skip(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _encode(text: str) -> bytes:
+def _sized(text: str, limits: Limits) -> bytes:
+    """Return the text as it will be stored. Raise TooLarge, or Unrepresentable for half a character."""
     try:
-        return text.encode()
+        encoded = text.encode()
     except UnicodeEncodeError as error:
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            message = f"The text has a lone surrogate at {error.start}."
-            raise InvalidBody(message) from error
-        raise _located(value, "a lone surrogate") from error
+        raise _located(value_of(text), "a lone surrogate is half a character") from error
+    if len(encoded) > limits.max_bytes:
+        raise TooLarge(len(encoded), limits.max_bytes)
+    return encoded
 
 
-def _check(text: str, value: Any, limits: Limits) -> None:
-    depth, keys = _measure(value, limits.max_depth)
-    if depth > limits.max_depth:
-        raise _too_deep(limits)
-    # As many `":` as keys, and none with a space before the colon: then no key was given twice.
-    if text.count('":') != keys or _SPACED_KEY.search(text) or _SUSPICIOUS.search(text):
-        for path, why in _faults(_slow(limits).decode(text), ""):
-            raise Unrepresentable(path, why)
+def _compared(text: str, value: Any, limits: Limits) -> Content:
+    """Read our own text again, and see whether the value came back equal."""
+    content = read_text(text, limits)
+    if content.value != value:
+        raise _located(value, "it would come back changed")
+    return content
 
 
-def _measure(value: Any, max_depth: int) -> tuple[int, int]:
+def _refuse_faults(text: str, limits: Limits) -> None:
+    for path, why in _faults(_decoder(limits, pairs=_pairs).decode(text), ""):
+        raise Unrepresentable(path, why)
+
+
+def _measure(value: Any, max_depth: int) -> tuple[int, int, bool]:
+    """Return the depth, the number of keys, and whether nothing bad was met while reading."""
     depth = keys = 0
+    clean = type(value) is not _Bad
     level = [value] if type(value) in (dict, list) else []
     while level and depth <= max_depth:
         depth += 1
-        keys += sum(len(one) for one in level if type(one) is dict)
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if type(outer) is dict else outer)
-            if type(inner) is dict or type(inner) is list
-        ]
-    return depth, keys
+        below = []
+        for outer in level:
+            if type(outer) is dict:
+                keys += len(outer)
+                outer = outer.values()
+            for inner in outer:
+                if type(inner) is dict or type(inner) is list:
+                    below.append(inner)
+                elif type(inner) is _Bad:
+                    clean = False
+        level = below
+    return depth, keys, clean
+
+
+def _is_plain(value: Any, max_depth: int) -> bool:
+    """Say whether JSON keeps this value as it is: exact types, text as keys, integers a browser knows, not too deep."""
+    level: list[Any] = [[value]]
+    depth = 0
+    while level:
+        below: list[Any] = []
+        for outer in level:
+            if type(outer) is dict:
+                if any(type(key) is not str for key in outer):
+                    return False
+                outer = outer.values()
+            for inner in outer:
+                kind = type(inner)
+                if kind is dict or kind is list:
+                    below.append(inner)
+                elif kind is int:
+                    if not -SAFE <= inner <= SAFE:
+                        return False
+                elif kind is not str and kind is not float and kind is not bool and inner is not None:
+                    return False
+        depth += 1
+        level = below
+    return depth - 1 <= max_depth
 
 
 def _constant(name: str) -> Any:
@@ -215,6 +252,8 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(limits: Limits, literal: str) -> Any:
+    if len(literal) < 16:
+        return int(literal)
     if limits.big_integers:
         return int(literal) if len(literal) < 4000 else _Bad("an integer of more than 4000 digits")
     if len(literal) > 17 or abs(int(literal)) > SAFE:
@@ -231,10 +270,10 @@ def _number(literal: str) -> Any:
     return number
 
 
-def _slow(limits: Limits) -> json.JSONDecoder:
+def _decoder(limits: Limits, *, pairs: Any = None) -> json.JSONDecoder:
     return json.JSONDecoder(
-        object_pairs_hook=_pairs,
-        parse_int=lambda literal: _integer(limits, literal),
+        object_pairs_hook=pairs,
+        parse_int=partial(_integer, limits),
         parse_float=_number,
         parse_constant=_constant,
     )
@@ -295,13 +334,8 @@ def _located(value: Any, otherwise: str) -> Unrepresentable:
 def _syntax(error: Exception, limits: Limits) -> InvalidBody | Unrepresentable:
     if isinstance(error, RecursionError):
         return _too_deep(limits)
-    if isinstance(error, json.JSONDecodeError):
-        return InvalidBody(f"The content is not JSON: {error}")
-    return Unrepresentable("", "an integer with thousands of digits")
+    return InvalidBody(f"The content is not JSON: {error}")
 
 
 def _too_deep(limits: Limits) -> Unrepresentable:
     return Unrepresentable("", f"nested deeper than {limits.max_depth} levels")
-
-
-_FAST = json.JSONDecoder(parse_constant=_constant)

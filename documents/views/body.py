@@ -83,7 +83,7 @@ def read_body(request: HttpRequest, kind: DocumentKind, *, known: set[str]) -> B
     except UnreadablePostError as error:
         message = "The connection ended before the body did."
         raise InvalidBody(message) from error
-    found = members(text)
+    found = members(text, kind.limits)
     if unknown := sorted(set(found) - known):
         message = f"Unknown: {', '.join(unknown)}. Known: {', '.join(sorted(known))}."
         raise InvalidBody(message, path=f"/{unknown[0]}")

@@ -122,10 +122,10 @@ def test_a_python_value_that_contains_itself_is_refused():
 
 
 def test_members_keep_the_exact_text_of_each_value():
-    found = members(' {"content" : { "a":1.0 } ,"n":null}\n')
+    found = members(' {"content" : { "a":1.0 } ,"n":null}\n', LIMITS)
 
     assert found == {"content": ('{ "a":1.0 }', {"a": 1.0}), "n": ("null", None)}
-    assert members("{}") == {}
+    assert members("{}", LIMITS) == {}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_members_keep_the_exact_text_of_each_value():
 )
 def test_members_of_what_is_no_object_are_refused(body):
     with pytest.raises(InvalidBody):
-        members(body)
+        members(body, LIMITS)
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
