@@ -6,3 +6,8 @@ from django.apps import AppConfig
 class DurableConfig(AppConfig):
     name = "durable"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from . import checks, logs  # noqa: F401 - checks register themselves
+
+        logs.connect()

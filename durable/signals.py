@@ -1,0 +1,32 @@
+"""
+Signals: what happens to runs, for whoever wants to know. Sent after the fact is committed; a receiver's error is logged.
+
+Each is sent with `sender` = the run's model, `run` = the instance, and what its comment names.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.dispatch import Signal
+
+__all__ = ["run_failed", "run_lost", "run_settled", "run_waiting", "send", "step_done"]
+
+step_done = Signal()  # step: its name; claim
+run_settled = Signal()  # status; claim
+run_failed = Signal()  # error; status: what the run is now; claim
+run_waiting = Signal()  # seconds, reason; claim
+run_lost = Signal()  # claim: the one that may write no more
+
+logger = logging.getLogger("durable")
+
+
+def send(signal: Signal, run: Any, **facts: Any) -> None:
+    """Send a signal if anybody listens; a receiver that raises is logged and never reaches the run."""
+    sender = type(run)
+    if not signal.has_listeners(sender):
+        return
+    for receiver, answer in signal.send_robust(sender, run=run, **facts):
+        if isinstance(answer, Exception):
+            logger.error("signal receiver failed receiver=%r pk=%s", receiver, run.pk, exc_info=answer)
