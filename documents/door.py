@@ -12,28 +12,15 @@ suspicious in it is read again slowly, to say where.
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from .errors import InvalidBody, TooLarge, Unrepresentable
+from .strict import SAFE, Bad, Limits, decoder, faults
 
-__all__ = ["Content", "Limits", "dump", "members", "read_parsed", "read_text", "read_value", "value_of"]
+__all__ = ["Content", "Limits", "dump", "read_parsed", "read_text", "read_value", "value_of"]
 
-SAFE = 2**53 - 1
 _SPACED_KEY = re.compile(r'"[ \t\n\r]+:')
-_SPACE = re.compile(r"[ \t\n\r]*")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a kind allows."""
-
-    max_bytes: int
-    max_depth: int
-    big_integers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,19 +31,6 @@ class Content:
     value: Any
     digest: str
     size: int
-
-
-class _Bad:
-    """Stands in a parsed tree where something may not stay."""
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-
-
-class _Twice(dict[str, Any]):
-    """An object in which a key was given twice."""
-
-    key = ""
 
 
 def dump(value: Any) -> str:
@@ -71,7 +45,7 @@ def read_text(text: str, limits: Limits) -> Content:
     Raise TooLarge, Unrepresentable (with the path), or InvalidBody if it is not JSON at all.
     """
     try:
-        value = _decoder(limits).decode(text)
+        value = decoder(limits).decode(text)
     except (ValueError, RecursionError) as error:
         raise _syntax(error, limits) from error
     return read_parsed(text, value, limits)
@@ -108,65 +82,6 @@ def value_of(text: str) -> Any:
     return json.loads(text)
 
 
-def members(text: str, limits: Limits) -> dict[str, tuple[str, Any]]:
-    """
-    Split a JSON object into its members: name → (the exact text of the value, the value).
-
-    The values are checked by read_parsed, not here. Raise InvalidBody where the text is not one object with distinct
-    names.
-    """
-    try:
-        return dict(_members(text, _decoder(limits)))
-    except InvalidBody:
-        raise
-    except RecursionError as error:
-        message = ""
-        raise Unrepresentable(message, "nested too deep to be read") from error
-    except ValueError as error:
-        message = f"The body is not JSON: {error}"
-        raise InvalidBody(message) from error
-
-
-def _members(text: str, decoder: json.JSONDecoder) -> Iterator[tuple[str, tuple[str, Any]]]:
-    seen: set[str] = set()
-    at = _skip(text, 0)
-    if text[at : at + 1] != "{":
-        message = "The body is not a JSON object."
-        raise InvalidBody(message)
-    at = _skip(text, at + 1)
-    closing = text[at : at + 1] == "}"
-    while not closing:
-        if text[at : at + 1] != '"':
-            message = f"The body is not JSON: a name in quotes is missing at {at}."
-            raise InvalidBody(message)
-        name, at = json.decoder.scanstring(text, at + 1, True)  # type: ignore[attr-defined]
-        at = _skip(text, at)
-        if text[at : at + 1] != ":":
-            message = f"The body is not JSON: a colon is missing at {at}."
-            raise InvalidBody(message)
-        start = _skip(text, at + 1)
-        value, end = decoder.raw_decode(text, start)
-        if name in seen:
-            message = f"The body names {name!r} twice."
-            raise InvalidBody(message)
-        seen.add(name)
-        yield name, (text[start:end], value)
-        at = _skip(text, end)
-        closing = text[at : at + 1] == "}"
-        if not closing and text[at : at + 1] != ",":
-            message = f"The body is not JSON: a comma is missing at {at}."
-            raise InvalidBody(message)
-        at = at if closing else _skip(text, at + 1)
-    if _skip(text, at + 1) != len(text):
-        message = "The body goes on after its end."
-        raise InvalidBody(message)
-
-
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
-
-
 def _sized(text: str, limits: Limits) -> bytes:
     """Return the text as it will be stored. Raise TooLarge, or Unrepresentable for half a character."""
     try:
@@ -187,14 +102,14 @@ def _compared(text: str, value: Any, limits: Limits) -> Content:
 
 
 def _refuse_faults(text: str, limits: Limits) -> None:
-    for path, why in _faults(_decoder(limits, pairs=_pairs).decode(text), ""):
+    for path, why in faults(decoder(limits, twice=True).decode(text), ""):
         raise Unrepresentable(path, why)
 
 
 def _measure(value: Any, max_depth: int) -> tuple[int, int, bool]:
     """Return the depth, the number of keys, and whether nothing bad was met while reading."""
     depth = keys = 0
-    clean = type(value) is not _Bad
+    clean = type(value) is not Bad
     level = [value] if type(value) in (dict, list) else []
     while level and depth <= max_depth:
         depth += 1
@@ -206,7 +121,7 @@ def _measure(value: Any, max_depth: int) -> tuple[int, int, bool]:
             for inner in outer:
                 if type(inner) is dict or type(inner) is list:
                     below.append(inner)
-                elif type(inner) is _Bad:
+                elif type(inner) is Bad:
                     clean = False
         level = below
     return depth, keys, clean
@@ -237,100 +152,6 @@ def _is_plain(value: Any, max_depth: int) -> bool:
     return depth - 1 <= max_depth
 
 
-def _constant(name: str) -> Any:
-    return _Bad(f"{name} is not JSON")
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    plain = dict(pairs)
-    if len(plain) == len(pairs):
-        return plain
-    twice = _Twice(plain)
-    names = [name for name, _ in pairs]
-    twice.key = next(name for name in names if names.count(name) > 1)
-    return twice
-
-
-def _integer(limits: Limits, literal: str) -> Any:
-    if len(literal) < 16:
-        return int(literal)
-    if limits.big_integers:
-        return int(literal) if len(literal) < 4000 else _Bad("an integer of more than 4000 digits")
-    if len(literal) > 17 or abs(int(literal)) > SAFE:
-        return _Bad("an integer beyond 2⁵³-1 would be rounded by a browser; send it as text")
-    return int(literal)
-
-
-def _number(literal: str) -> Any:
-    number = float(literal)
-    if number in (float("inf"), float("-inf")):
-        return _Bad("a number too large for a browser; send it as text")
-    if len(literal) > 15 and Decimal(literal) != Decimal(repr(number)):
-        return _Bad("a number with more digits than a browser keeps; send it as text")
-    return number
-
-
-def _decoder(limits: Limits, *, pairs: Any = None) -> json.JSONDecoder:
-    return json.JSONDecoder(
-        object_pairs_hook=pairs,
-        parse_int=partial(_integer, limits),
-        parse_float=_number,
-        parse_constant=_constant,
-    )
-
-
-def _faults(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield each place that may not stay, and why. The depth was checked before."""
-    if isinstance(value, dict):
-        if isinstance(value, _Twice):
-            yield f"{path}/{_escape(value.key)}", "the key is given twice"
-        for key, inner in value.items():
-            if fault := _fault_of(key) if isinstance(key, str) else f"the key {key!r} is not text":
-                yield path, f"in a key: {fault}"
-            yield from _faults(inner, f"{path}/{_escape(str(key))}")
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _faults(inner, f"{path}/{index}")
-    elif fault := _fault_of(value):
-        yield path, fault
-
-
-def _fault_of(value: Any) -> str:
-    if isinstance(value, str):
-        return _fault_in(value)
-    if isinstance(value, _Bad):
-        return value.why
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return f"{value} is not JSON"
-    if value is None or isinstance(value, int | float):
-        return ""
-    return f"a {type(value).__name__} is not JSON"
-
-
-def _fault_in(text: str) -> str:
-    if "\0" in text:
-        return "the character NUL (U+0000) cannot be stored"
-    if text.isascii():
-        return ""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "a lone surrogate is half a character"
-    return ""
-
-
-def _escape(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1").encode("utf-8", "replace").decode()
-
-
-def _located(value: Any, otherwise: str) -> Unrepresentable:
-    try:
-        path, why = next(_faults(value, ""), ("", otherwise))
-    except RecursionError:  # a value that contains itself
-        path, why = "", "nested without end"
-    return Unrepresentable(path, why)
-
-
 def _syntax(error: Exception, limits: Limits) -> InvalidBody | Unrepresentable:
     if isinstance(error, RecursionError):
         return _too_deep(limits)
@@ -339,3 +160,11 @@ def _syntax(error: Exception, limits: Limits) -> InvalidBody | Unrepresentable:
 
 def _too_deep(limits: Limits) -> Unrepresentable:
     return Unrepresentable("", f"nested deeper than {limits.max_depth} levels")
+
+
+def _located(value: Any, otherwise: str) -> Unrepresentable:
+    try:
+        path, why = next(faults(value, ""), ("", otherwise))
+    except RecursionError:  # a value that contains itself
+        path, why = "", "nested without end"
+    return Unrepresentable(path, why)

@@ -18,9 +18,9 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 
 from .conf import setting
-from .door import Limits
 from .errors import NotFound
 from .rows import Cell, rows_of
+from .strict import Limits
 
 if TYPE_CHECKING:  # the models can't be imported while apps are loading, and kinds are declared then
     from .change import Change

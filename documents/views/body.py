@@ -9,7 +9,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.request import UnreadablePostError
 
-from documents.door import Content, members, read_parsed
+from documents.door import Content, read_parsed
+from documents.envelope import members
 from documents.errors import InvalidBody, InvalidVersion, TooLarge, VersionRequired
 from documents.kinds import DocumentKind
 

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from documents.door import Limits, dump, members, read_text, read_value
+from documents.door import dump, read_text, read_value
+from documents.envelope import members
 from documents.errors import InvalidBody, TooLarge, Unrepresentable
+from documents.strict import Limits
 
 LIMITS = Limits(max_bytes=10_000, max_depth=10)
 BIG = Limits(max_bytes=10_000, max_depth=10, big_integers=True)
