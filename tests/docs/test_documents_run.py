@@ -105,7 +105,7 @@ def test_the_readmes_save_is_refused_when_it_is_stale():
 
     _, _, saving, _ = blocks(ROOT / "README.md")
     names = {"documents": documents, "user": None}
-    documents.save("sheet", "budget", {"A1": "=B1*2"}, expected_version=0)
+    documents.save("sheet", "budget", {"cells": {"A1": "=B1*2"}}, expected_version=0)
 
     run(ROOT / "README.md", saving, names)
     first = names["outcome"]
