@@ -17,8 +17,8 @@ NOTHING = "nothing"
 PREPARED: Final = {
     "durable.contract": (
         (
-            "        mine: tuple[Any, ...] = (self._key(connection), self.fence)\n",
-            "        mine = (self._key(connection), *(() if self.fence is None else (self.fence,)))\n",
+            "self._key(connection), self.fence)",
+            "self._key(connection), *(() if self.fence is None else (self.fence,)))",
         ),
         ("shape, unless, states, waits)\n", "shape, unless, states, waits, self.fence is not None)\n"),
         ("    waits: bool,\n) -> tuple", "    waits: bool,\n    fenced: bool = True,\n) -> tuple"),
