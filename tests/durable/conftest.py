@@ -1,6 +1,7 @@
 """What every test of `durable` finds: a process without hooks, and short words for the effects of a run."""
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from hypothesis import settings
 
@@ -44,3 +45,19 @@ def report(record_property, request, capsys):
             print(f"\n  {points} kill points: {what} ({connection.vendor})")
 
     return say
+
+
+@pytest.fixture
+def reconcile(capsys):
+    """Run the command in this process; return (exit status, what it printed)."""
+
+    def run(*options: str) -> tuple[int, str]:
+        capsys.readouterr()
+        code = 0
+        try:
+            call_command("reconcile", *options)
+        except SystemExit as ended:
+            code = ended.code
+        return code, capsys.readouterr().out
+
+    return run

@@ -2,14 +2,12 @@
 
 import os
 import signal
-import threading
 import time
 
 import pytest
 from django.core.management import call_command
 from django.test import override_settings
 
-from durable.shutdown import Shutdown
 from durable.testing import run_until_settled
 from tests.app.models import Told
 
@@ -179,44 +177,6 @@ def test_a_boot_pass_that_had_to_cut_off_a_step_is_exit_1(in_hand):
     assert child.wait() == 1, child.said
     job.refresh_from_db()
     assert job.lease_expires_at is None
-
-
-def test_a_process_that_lives_on_after_a_pass_is_not_ended_by_its_grace_time():
-    def outlive():
-        with Shutdown(grace=0.1) as shutdown:
-            os.kill(os.getpid(), signal.SIGTERM)
-            until(shutdown.stopping)
-        time.sleep(0.5)
-        print("still here")
-
-    child = Forked(outlive)
-
-    assert child.wait() == 0
-    assert "still here" in child.said
-
-
-def test_the_handlers_of_before_are_put_back():
-    before = signal.getsignal(signal.SIGTERM)
-
-    with Shutdown(grace=1):
-        during = signal.getsignal(signal.SIGTERM)
-
-    assert signal.getsignal(signal.SIGTERM) is before
-    assert during is not before
-
-
-def test_a_thread_that_is_not_the_main_one_leaves_the_handlers_alone():
-    before, seen = signal.getsignal(signal.SIGTERM), []
-
-    def work():
-        with Shutdown(grace=1):
-            seen.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-
-    assert seen == [before]
 
 
 def test_a_watcher_takes_what_becomes_due_while_it_watches(tmp_path, effects):
