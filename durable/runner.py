@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import Error, connections
+from django.db.models import BooleanField, Case, When
+from django.db.models.functions import Now
 
 from . import clock, heartbeat, kinds
 from .attempt import Outcome, attempt
@@ -331,11 +333,14 @@ class Reconciler:
         looks, params = [], []
         for model, its_alias in self.models:
             if its_alias == alias:
+                # In the order of the index, and the rest as one condition: planned as any row that fits, it would be
+                # looked for in the whole table where there are no statistics yet.
+                free = When(Taking(also=model.can_carry_out()).condition(model.MACHINE), then=True)
                 due = model._base_manager.using(alias).filter(
-                    Taking(also=model.can_carry_out()).condition(model.MACHINE)
+                    Case(free, default=False, output_field=BooleanField()), due_at__lte=Now()
                 )
-                sql, values = due.order_by().values("pk")[:1].query.get_compiler(using=alias).as_sql()
-                looks.append(f"EXISTS ({sql})")
+                sql, values = due.order_by("due_at").values("pk")[:1].query.get_compiler(using=alias).as_sql()
+                looks.append(f"({sql}) IS NOT NULL")
                 params += values
         with patience(alias, self._lease), connections[alias].cursor() as cursor:
             cursor.execute(f"SELECT {' OR '.join(looks)}", params)
