@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from durable import jobs
+from durable import stepping
 
 from .stage import Cast, Stage
 
@@ -66,7 +66,7 @@ def explore(
     Raises:
         Unlawful: with the schedule that leads to it.
     """
-    with mock.patch.object(jobs, "_WORTH_A_WRITE", 0.0 if slow else math.inf):
+    with mock.patch.object(stepping, "_WORTH_A_WRITE", 0.0 if slow else math.inf):
         return _explore(stage, parts, make, most, merge)
 
 
