@@ -25,6 +25,7 @@ from .conf import setting
 from .contract import Claim, Taking, claim
 from .errors import LostLease
 from .owner import current
+from .patience import limit_connection, patience
 from .shutdown import Shutdown
 from .takeover import take_over
 
@@ -97,14 +98,24 @@ class Reconciler:
         """Take over from the dead of this host, mend what no claimer would see, and note when this pass began."""
         self._old = {model for model, _ in self.models}
         for model, alias in self.models:
-            self.report.taken_over += take_over(model, alias)
+            with patience(alias, self._lease):
+                self.report.taken_over += take_over(model, alias)
         # Only now: a takeover touches its rows, and a pass leaves alone what was touched after it began.
         self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self.maintain()
 
+    def limit_connections(self) -> None:
+        """Let this thread's connections notice a network that is gone. For threads that are ours alone."""
+        for alias in {alias for _, alias in self.models}:
+            limit_connection(alias, self._lease)
+
     def maintain(self) -> None:
         """Look for runs that nobody would ever carry out."""
-        self.report.problems = [problem for model, alias in self.models for problem in model.maintain(alias)]
+        problems: list[str] = []
+        for model, alias in self.models:
+            with patience(alias, float(setting("STEP_TIMEOUT"))):
+                problems += model.maintain(alias)
+        self.report.problems = problems
 
     def run_pass(self) -> Report:
         """
@@ -131,12 +142,19 @@ class Reconciler:
                 return None
             if time.monotonic() - maintained > _MAINTAIN_EVERY:
                 maintained = time.monotonic()
-                self.maintain()
+                self._maintain_if_it_answers()
             self._wait_until_due(poll)
             return not self.shutdown.stopping() or None
 
         self._work(pause)
         return self.report
+
+    def _maintain_if_it_answers(self) -> None:
+        try:
+            self.maintain()
+        except Error as error:
+            connections.close_all()
+            logger.warning("maintenance failed, again in a while error=%s", str(error).partition("\n")[0])
 
     def wake(self) -> None:
         """Make every idle worker look at once."""
@@ -168,6 +186,7 @@ class Reconciler:
 
     def _in_thread(self, pause: Callable[[], bool | None]) -> None:
         try:
+            self.limit_connections()
             self._worker(pause)
         except BaseException as error:  # noqa: BLE001 - handed to the main thread, which raises it
             self._raised = self._raised or error
@@ -276,7 +295,8 @@ class Reconciler:
         return self._take(model, alias, at_once, Taking(also=also if self._watching else (*also, ("fence", 0))))
 
     def _take(self, model: type[Any], alias: str, at_once: int, taking: Taking) -> list[tuple[Any, Claim]]:
-        return claim(model, using=alias, owner=self._owner, lease=self._lease, limit=at_once, taking=taking)
+        with patience(alias, self._lease):
+            return claim(model, using=alias, owner=self._owner, lease=self._lease, limit=at_once, taking=taking)
 
     def _wait_until_due(self, poll: float) -> None:
         """Wait until a look finds something due. One thread looks, the others sleep until it, or a finished run, calls."""
@@ -317,6 +337,6 @@ class Reconciler:
                 sql, values = due.order_by().values("pk")[:1].query.get_compiler(using=alias).as_sql()
                 looks.append(f"EXISTS ({sql})")
                 params += values
-        with connections[alias].cursor() as cursor:
+        with patience(alias, self._lease), connections[alias].cursor() as cursor:
             cursor.execute(f"SELECT {' OR '.join(looks)}", params)
             return bool(cursor.fetchone()[0])

@@ -5,7 +5,7 @@ from project.settings import DATABASES, INSTALLED_APPS
 
 DEBUG = False
 SECRET_KEY = "tests"
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.app", "tests.docs_app"]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.app", "tests.crash.app", "tests.conformance", "tests.docs_app"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
