@@ -1,0 +1,1 @@
+export { openDocument, loggedOut } from "../core/open.js";
