@@ -8,7 +8,7 @@ import { roundedIn, textOf } from "./text.js";
 /** @typedef {import("./state.js").State} State @typedef {import("./machine.js").Event} Event */
 /** @typedef {(effect: import("./machine.js").Effect) => void} Put */
 
-const BLOCKS = { 400: "invalid", 401: "auth", 403: "forbidden", 404: "gone", 405: "invalid", 410: "gone", 413: "too_large", 422: "invalid", 428: "invalid" };
+const BLOCKS = { 401: "auth", 403: "forbidden", 404: "gone", 410: "gone", 413: "too_large" };
 
 /**
  * Read an answer: ok, refused (with the code), blocked (permanent) or later (try again).
@@ -19,7 +19,7 @@ export function classify({ status, body, after, user, redirected, raw }, asked) 
   const code = body?.code || "";
   const block = (/** @type {string} */ word, as = code, more = {}) => ({
     kind: "block",
-    block: { ...body, status: word, code: as, message: body?.message || "", ...more },
+    block: { message: "", ...body, status: word, code: as, ...more },
   });
   if (code === "other_user" || (user && asked.user && user !== asked.user && status !== 401)) return block("auth", "other_user");
   if (redirected) return block("auth", "login_required");
@@ -30,10 +30,9 @@ export function classify({ status, body, after, user, redirected, raw }, asked) 
   if (status === 409 && code === "schema_changed") return block("invalid", code, { stays: true });
   if ((status === 409 || status === 412) && code) return { kind: code, body };
   if (status === 403 && code === "csrf_failed") return block("auth");
-  const word = BLOCKS[status];
   // A proxy's HTML says 404 while a site is being deployed; only our own JSON can say that a document is gone.
-  if (word && (code || status === 401 || status === 403 || status === 413)) return block(word);
-  return { kind: "later", after, offline: status === 0 };
+  if (status >= 400 && status < 500 && status !== 429 && (code || [401, 403, 413].includes(status))) return block(BLOCKS[status] || "invalid");
+  return { kind: "later", after, offline: !status };
 }
 
 /** @param {State} s @param {Event} e @param {Put} put */
@@ -78,28 +77,25 @@ function saved(s, e, put) {
   put({ do: "announce", version: savedVersion, saveId: e.about });
 }
 
-/** Take over what the server wrote differently, where nobody has typed since. @param {State} s @param {string} sent @param {Record<string, unknown>} changed */
+/** Take over what the server wrote differently, where nobody has typed since. @param {State} s @param {string} sent @param {Record<string, any>} changed */
 function normalise(s, sent, changed) {
-  if ("" in changed) {
-    s.base = textOf(changed[""]);
-    if (s.text === sent) s.text = s.base;
-    return;
-  }
-  const [before, here] = [JSON.parse(sent), JSON.parse(/** @type {string} */ (s.text))];
-  for (const name of Object.keys(changed)) {
-    if (here && typeof here === "object" && JSON.stringify(here[name]) === JSON.stringify(before[name])) here[name] = changed[name];
+  const before = JSON.parse(sent);
+  const here = JSON.parse(/** @type {string} */ (s.text));
+  for (const name of "" in changed ? [] : Object.keys(changed)) {
+    if (here && JSON.stringify(here[name]) === JSON.stringify(before[name])) here[name] = changed[name];
     before[name] = changed[name];
   }
-  s.base = textOf(before);
-  s.text = textOf(here);
+  // A member without a name stands for the whole, where the content is no object.
+  s.base = textOf("" in changed ? changed[""] : before);
+  s.text = s.text === sent ? s.base : textOf(here);
 }
 
 /** @param {State} s @param {Event} e */
 function later(s, e) {
   if (s.attempt) s.attempt = { ...s.attempt, unsure: true };
-  s.offline = Boolean(e.outcome.offline);
+  s.offline = e.outcome.offline;
   s.tries++;
-  const delay = Math.min(30_000, 1000 * 2 ** Math.min(s.tries - 1, 10)) * (0.5 + e.random);
+  const delay = Math.min(30_000, 500 * 2 ** s.tries) * (0.5 + e.random);
   s.dueAt = e.now + Math.max(delay, e.outcome.after || 0);
 }
 
@@ -111,7 +107,7 @@ function blocked(s, e) {
   s.dueAt = null;
   if (s.settling) s.failed = block.message || block.code;
   s.settling = null;
-  if (harmless && e.of === "amend") s.conflict.sent = e.text; // not again until something is typed
+  if (harmless && e.of === "amend") s.conflict = { ...s.conflict, sent: e.text }; // not again until something is typed
   if (harmless && block.code === "not_found") s.conflict = { ...s.conflict, id: "" };
   if (harmless && block.code !== "gone") return;
   const sent = s.attempt?.text;
@@ -135,7 +131,8 @@ function readAnswered(s, e, put) {
     if (kind === "block") refused(s, block);
     else if (s.loaded) s.wanted = true;
     else later(s, e);
-    return s.loaded && !s.block ? schedule(s, e) : undefined;
+    if (s.loaded && !s.block) schedule(s, e);
+    return;
   } else {
     if (s.block && ["auth", "gone"].includes(s.block.status)) s.block = null;
     s.hidden = false;
@@ -159,25 +156,27 @@ function refused(s, block) {
 function arrived(s, body, text, put) {
   const { version, by, at } = body;
   if (!s.loaded) {
-    Object.assign(s, { merges: Boolean(body.merges), schema: body.schema ?? 1 });
+    Object.assign(s, { merges: body.merges, schema: body.schema ?? 1 });
     return load(s, version, text);
   }
   if (version < s.version) return; // an old copy from somewhere between
   if (s.discarding !== null) {
     const { edits, staged } = s.discarding;
     s.discarding = null;
-    if (s.edits !== edits) return void (s.failed = "typed_on");
-    s.binned = true;
-    replace(s, version, text);
-    s.staged = staged;
+    if (s.edits !== edits) s.failed = "typed_on";
+    else {
+      replace(s, version, text);
+      s.binned = true;
+      s.staged = staged;
+    }
     return;
   }
   if (s.conflict) {
     // Our own decision is answered to us; what a read says of it meanwhile is no news.
     const told = s.conflict.id && !s.settling && body.settledConflicts?.find((/** @type {any} */ one) => one.conflictId === s.conflict.id);
     if (told) ended(s, told, put);
-    if (!s.conflict.id && text === s.text) return void Object.assign(s, { version, base: text, conflict: null });
-    if (version !== s.conflict.version) s.conflict = { ...s.conflict, version, stored: text, by, at };
+    if (!s.conflict.id && text === s.text) Object.assign(s, { version, base: text, conflict: null });
+    else if (version !== s.conflict.version) s.conflict = { ...s.conflict, version, stored: text, by, at };
     s.wanted = false;
   } else if (isUnsaved(s) || s.busy || s.mark !== s.readMark) {
     s.behind = version > s.version ? version : 0;

@@ -22,7 +22,7 @@ export function conflicted(s, body) {
 const storedIn = (body) => ({
   version: body.headVersion,
   stored: JSON.stringify(body.stored.content),
-  deleted: Boolean(body.stored.deleted),
+  deleted: body.stored.deleted,
   by: body.stored.by,
   at: body.stored.at,
 });
@@ -40,23 +40,21 @@ export function decide(s, put) {
     put({ do: "amend", id: c.id, text: s.text });
   } else if (settling) {
     s.busy = "settle";
-    const { choice, picks, text, saveId, version } = settling;
-    put({ do: "settle", id: c.id, choice, picks, text, saveId, version, changes: c.changes });
+    put({ do: "settle", id: c.id, changes: c.changes, ...settling });
   } else s.busy = "";
 }
 
 /** @param {State} s @param {Event} e @param {Put} put */
 export function looked(s, { outcome: { body } }, put) {
   const { changes, base, merges, points, stored } = body;
-  Object.assign(s.conflict, { changes, base: base ?? null, points: merges ? points : null });
+  s.conflict = { ...s.conflict, changes, base, points: merges && points };
   if (body.decision) ended(s, body, put);
   else if (stored.version !== s.conflict.version) moved(s, { headVersion: stored.version, stored });
 }
 
 /** @param {State} s @param {Event} e */
 export function amended(s, { outcome: { body }, text }) {
-  s.conflict.changes = body.changes;
-  s.conflict.sent = text;
+  s.conflict = { ...s.conflict, changes: body.changes, sent: text };
 }
 
 /** Our decision is on the record. @param {State} s @param {Event} e @param {Put} put */
@@ -102,9 +100,8 @@ export function moved(s, body) {
 
 /** Somebody else ended it. The author is told, and decides about what is still on the screen. @param {State} s @param {any} body @param {Put} put */
 export function ended(s, body, put) {
-  const { decision, settledBy, by, settledAt, at, reason } = body;
   put({ do: "seen", id: s.conflict.id });
-  s.conflict = { ...s.conflict, id: "", told: { decision, by: settledBy || by, at: settledAt || at, reason } };
+  s.conflict = { ...s.conflict, id: "", told: body };
   s.settling = null;
   s.wanted = true;
 }

@@ -2,7 +2,7 @@
 // behind is offered, never applied; what a person throws away stays in a bin for a week.
 
 /**
- * @typedef {{text: string, staged: string|null, version: number, base: string, attempt: any, schema: number,
+ * @typedef {{text: string, staged: string|null, version: number, attempt: any, schema: number,
  *   edits: number}} Draft
  * @typedef {{key: string, draft: Draft, at: number, live: boolean, binned: boolean}} Offer
  */
@@ -24,12 +24,10 @@ export function createDrafts({ storage, clock, user, document, writer, leaf }) {
   const parse = (/** @type {string} */ text) => {
     try {
       const kept = JSON.parse(text);
-      const { draft } = kept;
-      const sound =
-        kept.user === user && kept.document === document && Number.isInteger(draft.version) && typeof draft.text === "string";
-      return sound ? kept : null;
-    } catch {
-      return null; // not ours, or cut short: it hides nobody else's
+      JSON.parse(kept.draft.text);
+      return kept.user === user && kept.document === document && kept.draft.version >= 0 && kept;
+    } catch (error) {
+      return error && null; // cut short or of another release: it hides nobody else's
     }
   };
 

@@ -49,7 +49,10 @@ export function proceed(s, e, put) {
   s.again = false;
   if (s.conflict) return decide(s, put);
   if (!s.attempt) {
-    if (s.text === s.base) return void (s.tries = 0);
+    if (s.text === s.base) {
+      s.tries = 0;
+      return;
+    }
     const text = /** @type {string} */ (s.text);
     const { maxBytes } = s.settings;
     if (maxBytes && bytesOf(text) > maxBytes) {
@@ -82,10 +85,13 @@ export function schedule(s, e) {
     s.tries = 0;
     return;
   }
-  if (s.tries) return void (s.dueAt ??= e.now + s.settings.wait);
+  if (s.tries) {
+    s.dueAt ??= e.now + s.settings.wait;
+    return;
+  }
   s.since ??= e.now;
   const wait = Math.max(s.settings.wait, 2 * s.lasted);
-  s.dueAt = s.again ? e.now : Math.max(e.now, Math.min(e.now + wait, s.since + s.settings.longest));
+  s.dueAt = s.again ? e.now : Math.min(e.now + wait, s.since + s.settings.longest);
 }
 
 /** Whether only a read can say if it may go on. @param {State} s */
@@ -146,7 +152,6 @@ const handlers = {
   },
 
   wake(s, e, put) {
-    s.offline = s.offline && !e.online;
     if (s.block) {
       if (isBehindDoor(s)) read(s, put);
     } else if (s.tries || !s.loaded) proceed(s, e, put);
@@ -181,7 +186,7 @@ const handlers = {
     s.version = draft.version;
     s.text = draft.text;
     s.staged = draft.staged;
-    s.attempt = draft.attempt && { text: draft.text, ...draft.attempt, unsure: true };
+    s.attempt = draft.attempt && { ...draft.attempt, text: draft.attempt.text ?? draft.text, unsure: true };
     s.mark++;
     s.edits++;
     put({ do: "take", offer: e.offer });

@@ -13,12 +13,8 @@ const living = /** @type {Set<any>} */ (new Set());
  * @param {string} url @param {Record<string, any>} [options]
  */
 export function openDocument(url, options = {}) {
-  const address = new URL(url, location.href);
-  if (!address.pathname.endsWith("/")) address.pathname += "/";
-  const key = address.pathname;
-  const found = sessions.get(key);
-  if (found) return found;
-  const opening = start(key, options);
+  const key = new URL(url, location.href).pathname.replace(/\/?$/, "/");
+  const opening = sessions.get(key) || start(key, options);
   sessions.set(key, opening);
   return opening;
 }
@@ -31,7 +27,7 @@ async function start(/** @type {string} */ url, /** @type {Record<string, any>} 
   }
   await claimed;
   // documents/<kind>/<key>/ → documents/csrf/, unless the page says otherwise
-  const session = createSession(url, { csrfUrl: new URL("../../csrf/", new URL(url, location.href)).pathname, ...options }, page);
+  const session = createSession(url, { csrfUrl: url.replace(/[^/]*\/[^/]*\/$/, "csrf/"), ...options }, page);
   living.add(session);
   const close = session.close;
   session.close = () => {
@@ -44,6 +40,6 @@ async function start(/** @type {string} */ url, /** @type {Record<string, any>} 
 
 /** Call it when this person logs out: every tab stops sending and showing; the drafts wait for their return. */
 export function loggedOut() {
-  page?.channel?.send({ type: "logout" });
+  page?.channel.send({ type: "logout" });
   living.forEach((session) => session.logout());
 }

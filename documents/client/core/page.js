@@ -18,24 +18,23 @@ const newId = () =>
 
 /** A channel between the tabs of this site that can be put down while the page is frozen. */
 function createChannel() {
-  if (!globalThis.BroadcastChannel) return null;
-  const listeners = /** @type {Set<(message: any) => void>} */ (new Set());
+  let listeners = /** @type {((message: any) => void)[]} */ ([]);
   let channel = /** @type {BroadcastChannel|null} */ (null);
   const open = () => {
-    channel ??= new BroadcastChannel("documents");
+    channel = new BroadcastChannel("documents");
     channel.onmessage = ({ data }) => listeners.forEach((listener) => listener(data));
   };
   open();
   return {
     open,
-    send: (/** @type {any} */ message) => channel?.postMessage(message),
-    listen(/** @type {(message: any) => void} */ listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
     shut() {
       channel?.close();
       channel = null;
+    },
+    send: (/** @type {any} */ message) => channel?.postMessage(message),
+    listen(/** @type {(message: any) => void} */ listener) {
+      listeners = [...listeners, listener];
+      return () => (listeners = listeners.filter((one) => one !== listener));
     },
   };
 }
@@ -46,12 +45,9 @@ const token = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] || "
 /** Everything outside, made once per page. */
 export function createPage() {
   const channel = createChannel();
-  const local = () => localStorage;
-  const storage = createStorage({ local, indexed: globalThis.indexedDB ? createIndexed(() => indexedDB, "documents") : null });
-  const wait = (/** @type {number} */ ms) => new Promise((done) => void setTimeout(done, ms));
-  const locks = navigator.locks || null;
-  const writer = createWriter({ session: () => sessionStorage, locks, channel, newId, wait: /** @type {any} */ (wait) });
-  return { fetch: fetch.bind(globalThis), clock, storage, channel, writer, newId, token, random: Math.random, online: () => navigator.onLine };
+  const storage = createStorage({ local: () => localStorage, indexed: createIndexed(() => indexedDB) });
+  const writer = createWriter({ session: () => sessionStorage, locks: navigator.locks || null, channel, newId, clock });
+  return { fetch: fetch.bind(globalThis), clock, storage, channel, writer, newId, token, random: Math.random };
 }
 
 /**
@@ -67,11 +63,11 @@ export function watchPage({ channel, writer }, sessions) {
   addEventListener("pagehide", () => {
     all("hide");
     writer.release();
-    channel?.shut();
+    channel.shut();
   });
   addEventListener("pageshow", async (event) => {
     if (!event.persisted) return;
-    channel?.open();
+    channel.open();
     await writer.claim();
     wake();
   });

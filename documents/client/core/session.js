@@ -3,23 +3,22 @@
 
 import { createDrafts } from "./drafts.js";
 import { step } from "./machine.js";
-import { begin, isDirty, isUnsaved, statusOf } from "./state.js";
+import { begin, isUnsaved, statusOf } from "./state.js";
 import { createTalk } from "./talk.js";
 import { textOf } from "./text.js";
 
-const DEFAULTS = { wait: 1500, longest: 10_000, timeout: 20_000, maxBytes: 0, follow: true, user: "", csrfUrl: "" };
+const DEFAULTS = { wait: 1500, longest: 10_000, timeout: 20_000, maxBytes: 0, follow: true };
 
 /**
  * @param {string} url the document's address, with a slash at its end
  * @param {Record<string, any>} given options: see documents.d.ts
- * @param {Record<string, any>} outside {fetch, storage, clock, random, newId, token, writer, channel, online}
+ * @param {Record<string, any>} outside {fetch, storage, clock, random, newId, token, writer, channel}
  */
 export function createSession(url, given, outside) {
-  const { clock, storage, writer, channel, random, newId, online } = outside;
+  const { clock, storage, writer, channel, random, newId } = outside;
   const options = { ...DEFAULTS, ...given };
-  const create = "create" in options ? textOf(options.create) : null;
-  let state = begin({ wait: options.wait, longest: options.longest, maxBytes: options.maxBytes, follow: options.follow, create });
-  let { user } = options;
+  let state = begin({ ...options, create: "create" in options ? textOf(options.create) : null });
+  let { user } = given;
   let drafts = /** @type {ReturnType<typeof createDrafts>|null} */ (null);
   let cancelTimer = () => {};
   let timerAt = /** @type {number|null} */ (null);
@@ -27,7 +26,7 @@ export function createSession(url, given, outside) {
   let listeners = /** @type {((view: any) => void)[]} */ ([]);
 
   const learn = (/** @type {string} */ tag) => (user ||= tag);
-  const talk = createTalk({ ...outside, url, csrfUrl: options.csrfUrl, timeout: options.timeout, user: () => user, learn });
+  const talk = createTalk({ ...outside, ...options, url, user: () => user, learn });
 
   function send(/** @type {string} */ type, /** @type {any} */ more = {}) {
     const result = step(state, { type, now: clock.now(), id: newId(), random: random(), ...more });
@@ -101,9 +100,9 @@ export function createSession(url, given, outside) {
   }
 
   const undo = channel?.listen((/** @type {any} */ message) => {
-    if (message.type === "logout") send("logout");
-    else if (message.url !== url || message.user !== user) return;
-    else if (message.type === "saved") send("notice", { version: message.version, saveId: message.saveId });
+    const { type, version, saveId } = message;
+    if (type === "logout") send(type);
+    else if (type === "saved" && message.url === url && message.user === user) send("notice", { version, saveId });
   });
 
   const value = (/** @type {string|null} */ text) => (text === null ? null : JSON.parse(text));
@@ -111,28 +110,18 @@ export function createSession(url, given, outside) {
   const api = {
     url,
 
-    /** Everything a page shows, as one frozen object. */
+    /** Everything a page shows, as one object. */
     get state() {
-      view ??= Object.freeze({
+      const { hidden, staged, conflict, settling, discarding, offers } = state;
+      view ??= {
+        ...state,
         status: statusOf(state),
-        loaded: state.loaded,
         unsaved: isUnsaved(state),
-        dirty: isDirty(state),
-        version: state.version,
-        generation: state.edits,
-        hidden: state.hidden,
-        staged: state.hidden ? null : value(state.staged),
-        block: state.block,
-        failed: state.failed,
-        backup: state.backup,
-        behind: state.behind,
-        merges: state.merges,
-        tries: state.tries,
-        dueAt: state.dueAt,
-        settling: Boolean(state.settling || state.discarding !== null),
-        offers: state.hidden ? [] : state.offers,
-        conflict: state.hidden || !state.conflict ? null : { ...state.conflict, stored: value(state.conflict.stored) },
-      });
+        staged: hidden ? null : value(staged),
+        settling: Boolean(settling || discarding),
+        offers: hidden ? [] : offers,
+        conflict: hidden || !conflict ? null : { ...conflict, stored: value(conflict.stored) },
+      };
       return view;
     },
 
@@ -158,7 +147,7 @@ export function createSession(url, given, outside) {
     flush: () => send("flush"),
     refresh: () => send("refresh"),
     hide: () => send("hide"),
-    wake: () => send("wake", { online: online() }),
+    wake: () => send("wake"),
     discardAndReload: () => send("discard"),
     logout: () => send("logout"),
 

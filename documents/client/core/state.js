@@ -1,7 +1,5 @@
 // State: everything a session knows, and what follows from it. Texts are JSON texts; times come with the events.
 
-import { digestOf } from "./text.js";
-
 /**
  * @typedef {"loading"|"clean"|"dirty"|"saving"|"retrying"|"conflict"|"auth"|"forbidden"|"gone"|"too_large"|"invalid"
  *   |"offline"|"closed"} Status
@@ -66,12 +64,11 @@ export function statusOf(s) {
   return isUnsaved(s) ? "dirty" : "clean";
 }
 
-/** What the draft slot should hold: nothing, or all that is not on the server. @param {State} s */
+/** What the draft slot should hold: nothing, or all that is not on the server; the base is there, by its version. @param {State} s */
 export function draftOf(s) {
   if (!isUnsaved(s)) return null;
   const { text, staged, version, schema, edits } = s;
   // The save under way is named, its text only where it is another one.
   const attempt = s.attempt && { ...s.attempt, text: s.attempt.text === text ? undefined : s.attempt.text };
-  const base = s.base === null ? "" : digestOf(s.base);
-  return { text, staged, version, base, attempt, schema, edits };
+  return { text, staged, version, attempt, schema, edits };
 }

@@ -3,8 +3,8 @@
 
 /**
  * @typedef {"local"|"indexed"|"memory"} Level
- * @typedef {{get(key: string): Promise<any>, set(key: string, value: string): Promise<any>,
- *   remove(key: string): Promise<any>, entries(): Promise<[string, string][]>}} Slow
+ * @typedef {(key: string, value?: string|null) => Promise<any>} Slow a value sets, null removes, no key lists all;
+ *   answers null where it failed
  */
 
 /**
@@ -13,11 +13,12 @@
 export function createStorage({ local, indexed }) {
   const memory = /** @type {Map<string, string>} */ (new Map());
 
-  const attempt = (/** @type {() => any} */ work) => {
+  // Full, forbidden, or wiped under our feet: null, and the next place is asked.
+  const tried = (/** @type {(store: Storage) => any} */ work) => {
     try {
-      return [true, work()];
+      return [work(local())];
     } catch (error) {
-      return [false, error]; // full, forbidden, or wiped under our feet: the next place is asked
+      return error && null;
     }
   };
 
@@ -27,87 +28,62 @@ export function createStorage({ local, indexed }) {
      * @param {string} key @param {string} value @param {(level: Level) => void} settled
      */
     write(key, value, settled) {
-      if (attempt(() => local().setItem(key, value))[0]) {
-        if (memory.delete(key)) indexed?.remove(key).catch(() => settled("local"));
+      if (tried((store) => store.setItem(key, value))) {
+        if (memory.delete(key)) indexed?.(key, null);
         return settled("local");
       }
       memory.set(key, value); // an older value in localStorage stays: the newer one may yet be lost
-      if (!indexed) return settled("memory");
-      indexed.set(key, value).then(
-        () => settled("indexed"),
-        () => settled("memory"),
-      );
-    },
-
-    /** @param {string} key */
-    read(key) {
-      return memory.get(key) ?? attempt(() => local().getItem(key) ?? undefined)[1];
+      if (indexed) indexed(key, value).then((done) => settled(done ? "indexed" : "memory"));
+      else settled("memory");
     },
 
     /** @param {string} key */
     remove(key) {
-      attempt(() => local().removeItem(key));
+      tried((store) => store.removeItem(key));
       memory.delete(key);
-      return indexed ? indexed.remove(key).catch(() => undefined) : Promise.resolve();
+      indexed?.(key, null);
     },
 
-    /** Every entry below a prefix; the same key may come from two places. @param {string} prefix @returns {Promise<[string, string][]>} */
+    /** Every entry below a prefix; the same key may come from several places. @param {string} prefix @returns {Promise<[string, string][]>} */
     async list(prefix) {
-      const [fine, found] = attempt(() => {
-        const store = local();
-        return Array.from({ length: store.length }, (_, at) => store.key(at) || "").map((key) => [key, store.getItem(key)]);
-      });
-      const slow = indexed ? await indexed.entries().catch(() => []) : [];
-      return [...memory, ...slow, ...(fine ? found : [])].filter(([key, value]) => key.startsWith(prefix) && value !== null);
+      const [near] = tried((store) => Array.from(store, (_, at) => [store.key(at), store.getItem(store.key(at) || "")])) || [[]];
+      const far = (await indexed?.("")) || [[]];
+      return [...memory, ...far[0], ...near].filter(([key, value]) => key?.startsWith(prefix) && value);
     },
   };
 }
 
 /**
- * A key-value store in IndexedDB that opens anew when the browser has killed its connection.
- * @param {() => IDBFactory} factory @param {string} name @returns {Slow}
+ * A key-value store in IndexedDB. The browser kills connections of sleeping tabs, so a failure is tried once more anew.
+ * @param {() => IDBFactory} factory @returns {Slow}
  */
-export function createIndexed(factory, name) {
+export function createIndexed(factory) {
   let opening = /** @type {Promise<IDBDatabase>|null} */ (null);
 
-  const ask = (/** @type {IDBRequest} */ request) =>
+  const answer = (/** @type {IDBRequest} */ request) =>
     new Promise((resolve, reject) => {
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error);
     });
 
   function open() {
-    opening ??= new Promise((resolve, reject) => {
-      const request = factory().open(name, 1);
-      request.onupgradeneeded = () => request.result.createObjectStore("slots");
-      request.onerror = () => reject(request.error);
-      request.onsuccess = () => {
-        request.result.onclose = () => (opening = null);
-        resolve(request.result);
-      };
-    });
-    opening.catch(() => (opening = null));
-    return opening;
+    const request = factory().open("documents", 1);
+    request.onupgradeneeded = () => request.result.createObjectStore("slots");
+    return answer(request);
   }
 
-  async function use(/** @type {IDBTransactionMode} */ mode, /** @type {(store: IDBObjectStore) => Promise<any>} */ work, again = true) {
-    try {
-      return await work((await open()).transaction("slots", mode).objectStore("slots"));
-    } catch (error) {
-      opening = null;
-      if (!again) throw error;
-      return use(mode, work, false);
+  return async (key, value) => {
+    for (let round = 0; round < 2; round++) {
+      try {
+        opening ??= open();
+        const store = (await opening).transaction("slots", "readwrite").objectStore("slots");
+        if (key) return [await answer(value === null ? store.delete(key) : store.put(value, key))];
+        const [keys, values] = await Promise.all([answer(store.getAllKeys()), answer(store.getAll())]);
+        return [keys.map((/** @type {string} */ name, /** @type {number} */ at) => [name, values[at]])];
+      } catch (error) {
+        opening = error && null;
+      }
     }
-  }
-
-  return {
-    get: (key) => use("readonly", (store) => ask(store.get(key))),
-    set: (key, value) => use("readwrite", (store) => ask(store.put(value, key))),
-    remove: (key) => use("readwrite", (store) => ask(store.delete(key))),
-    entries: () =>
-      use("readonly", async (store) => {
-        const [keys, values] = await Promise.all([ask(store.getAllKeys()), ask(store.getAll())]);
-        return keys.map((/** @type {string} */ key, /** @type {number} */ at) => [key, values[at]]);
-      }),
+    return null;
   };
 }

@@ -12,63 +12,71 @@ let alive = 0;
  *   csrfUrl: string, token: () => string, timeout: number, user: () => string, learn: (user: string) => void}} parts
  */
 export function createTalk({ fetch, clock, url, csrfUrl, token, timeout, user, learn }) {
-  let fresh = "";
+  let fresh = /** @type {string|undefined} */ ("");
 
-  async function once(/** @type {string} */ method, /** @type {string} */ to, /** @type {string|undefined} */ body) {
-    const size = body ? bytesOf(body) : 0;
+  async function once(/** @type {string} */ to, method = "GET", body = "") {
+    const size = bytesOf(body);
     const keepalive = size > 0 && alive + size <= KEEPALIVE;
     const stop = new AbortController();
     const cancel = clock.after(timeout, () => stop.abort());
     if (keepalive) alive += size;
-    const headers = /** @type {Record<string, string>} */ ({ Accept: "application/json" });
-    if (user()) headers["Documents-User"] = user();
-    if (body) Object.assign(headers, { "Content-Type": "application/json", "X-CSRFToken": fresh || token() });
-    const init = { method, body, headers, keepalive, signal: stop.signal };
     try {
-      const response = await fetch(to, { ...init, redirect: "manual", credentials: "same-origin", cache: "no-cache" });
+      const response = await fetch(to, {
+        method,
+        keepalive,
+        body: body || undefined,
+        signal: stop.signal,
+        redirect: "manual",
+        cache: "no-cache",
+        headers: {
+          Accept: "application/json",
+          "Content-Type": "application/json",
+          "X-CSRFToken": fresh || token(),
+          ...(user() && { "Documents-User": user() }),
+        },
+      });
       const raw = await response.text();
-      const after = Number(response.headers.get("Retry-After")) * 1000 || 0;
-      const tag = response.headers.get("Documents-User") || "";
-      const redirected = response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400);
-      return { status: response.status, body: parse(raw), raw, after, user: tag, redirected };
+      const header = (/** @type {string} */ name) => response.headers.get(name) || "";
+      const after = Number(header("Retry-After")) * 1000;
+      const redirected = response.type === "opaqueredirect";
+      return { status: response.status, body: parse(raw), raw, after, user: header("Documents-User"), redirected };
     } catch (error) {
-      return { status: 0, body: null, reason: String(error) }; // no answer: the save may be stored or not
+      return { status: 0, body: error && null }; // no answer: the save may be stored or not
     } finally {
       cancel();
       if (keepalive) alive -= size;
     }
   }
 
-  async function ask(/** @type {string} */ method, /** @type {string} */ path, /** @type {any} */ body, saveId = "") {
-    const text = body && (typeof body === "string" ? body : JSON.stringify(body));
-    let answer = await once(method, url + path, text);
+  async function ask(/** @type {string} */ path, /** @type {string} */ method = "GET", body = "", saveId = "") {
+    let answer = await once(url + path, method, body);
     if (answer.body?.code === "csrf_failed") {
-      fresh = (await once("GET", csrfUrl, undefined)).body?.csrfToken || "";
-      answer = await once(method, url + path, text);
-      fresh = token() ? "" : fresh; // a readable cookie is newer than what we were told
+      fresh = (await once(csrfUrl)).body?.csrfToken;
+      answer = await once(url + path, method, body);
+      if (token()) fresh = ""; // a readable cookie is newer than what we were told
     }
     const outcome = classify(answer, { user: user(), saveId });
-    if (outcome.kind === "ok" && answer.user) learn(answer.user);
+    if (outcome.kind === "ok") learn(answer.user);
     return outcome;
   }
 
   return {
-    get: () => ask("GET", "", undefined),
-    revision: (/** @type {number} */ version) => ask("GET", `revisions/${version}/`, undefined),
-    put: (/** @type {any} */ save) => ask("PUT", "", saveBody(save), save.saveId),
-    look: (/** @type {string} */ id) => ask("GET", `conflicts/${id}/`, undefined),
+    get: () => ask(""),
+    revision: (/** @type {number} */ version) => ask(`revisions/${version}/`),
+    put: (/** @type {any} */ save) => ask("", "PUT", saveBody(save), save.saveId),
+    look: (/** @type {string} */ id) => ask(`conflicts/${id}/`),
     amend: (/** @type {string} */ id, /** @type {string} */ text, /** @type {string} */ saveId) =>
-      ask("PUT", `conflicts/${id}/`, `{"saveId":"${saveId}","content":${text}}`),
-    settle: (/** @type {any} */ s) => ask("POST", `conflicts/${s.id}/settle/`, settleBody(s)),
-    seen: (/** @type {string} */ id) => ask("POST", `conflicts/${id}/seen/`, {}),
+      ask(`conflicts/${id}/`, "PUT", `{"saveId":"${saveId}","content":${text}}`),
+    settle: (/** @type {any} */ decision) => ask(`conflicts/${decision.id}/settle/`, "POST", settleBody(decision)),
+    seen: (/** @type {string} */ id) => ask(`conflicts/${id}/seen/`, "POST", "{}"),
   };
 }
 
 const parse = (/** @type {string} */ text) => {
   try {
     return JSON.parse(text);
-  } catch {
-    return null; // a proxy's page, not our answer
+  } catch (error) {
+    return error && null; // a proxy's page, not our answer
   }
 };
 
@@ -77,5 +85,5 @@ const saveBody = ({ version, saveId, writer, schema, text }) =>
   `{"expectedVersion":${version},"saveId":"${saveId}","writer":${JSON.stringify(writer)},"schema":${schema},"content":${text}}`;
 
 const settleBody = ({ choice, version, changes, saveId, picks, text }) =>
-  JSON.stringify({ choice, expectedVersion: version, changes, saveId, ...(picks && { picks }) }).slice(0, -1) +
+  JSON.stringify({ choice, expectedVersion: version, changes, saveId, picks }).slice(0, -1) +
   (text ? `,"content":${text}}` : "}");

@@ -1,47 +1,46 @@
 // Writer: who writes here. The name survives a reload, and no two living tabs share one: it is claimed with a lock that
 // ends with the tab. Duplicate tab copies sessionStorage, so a name that is already claimed is not ours.
 
+const PLACE = "documents:writer:";
+
 /**
  * @param {{session: () => Storage, locks: LockManager|null, channel: any, newId: () => string,
- *   wait: (ms: number) => Promise<void>}} parts
+ *   clock: {after(ms: number, then: () => void): any}}} parts
  */
-export function createWriter({ session, locks, channel, newId, wait }) {
+export function createWriter({ session, locks, channel, newId, clock }) {
   let id = "";
   let release = () => {};
-  const heard = /** @type {Set<string>} */ (new Set());
-  const lockName = (/** @type {string} */ name) => `documents:writer:${name}`;
+  let alive = /** @type {string[]} */ ([]);
 
-  channel?.listen((/** @type {any} */ message) => {
-    if (message.type === "probe" && id) channel.send({ type: "alive", writer: id });
-    if (message.type === "alive") heard.add(message.writer);
+  channel?.listen((/** @type {any} */ { type, writer }) => {
+    if (type === "probe" && id) channel.send({ type: "alive", writer: PLACE + id });
+    if (type === "alive") alive.push(writer);
   });
 
-  async function probe() {
-    heard.clear();
+  /** The names of all living writers: from the locks, or, without them, by asking around. @returns {Promise<(string|undefined)[]>} */
+  async function living() {
+    if (locks) return ((await locks.query()).held || []).map((lock) => lock.name);
+    alive = [];
     channel?.send({ type: "probe" });
-    await wait(150);
-    return heard;
+    return new Promise((done) => clock.after(150, () => done(alive)));
   }
 
   /** @param {string} name @returns {Promise<boolean>} */
-  function hold(name) {
-    return new Promise((resolve, reject) => {
-      const held = /** @type {LockManager} */ (locks).request(lockName(name), { ifAvailable: true }, (lock) => {
-        if (!lock) return resolve(false);
-        return new Promise((done) => {
-          release = () => done(undefined);
-          resolve(true);
-        });
-      });
-      held.catch(reject);
+  const hold = (name) =>
+    new Promise((resolve, reject) => {
+      const mine = (/** @type {Lock|null} */ lock) => {
+        resolve(Boolean(lock));
+        return lock && new Promise((done) => (release = () => done(null)));
+      };
+      /** @type {LockManager} */ (locks).request(PLACE + name, { ifAvailable: true }, mine).catch(reject);
     });
-  }
 
-  const remembered = () => {
+  // Forbidden, sessionStorage throws: then the name lives as long as this page.
+  const kept = (/** @type {(store: Storage) => any} */ work) => {
     try {
-      return session().getItem("documents:writer") || "";
+      return work(session());
     } catch (error) {
-      return String(error && ""); // forbidden: a name for this page only
+      return error && "";
     }
   };
 
@@ -50,16 +49,11 @@ export function createWriter({ session, locks, channel, newId, wait }) {
 
     /** Make the name ours, or take a new one. Also after a page came back from the back-forward cache. */
     async claim() {
-      const wished = id || remembered();
-      const free = wished && (locks ? await hold(wished) : !(await probe()).has(wished));
-      const name = free ? wished : newId();
-      if (!free && locks) await hold(name);
-      id = name;
-      try {
-        session().setItem("documents:writer", id);
-      } catch (error) {
-        return void error; // forbidden or full: the name lives as long as this page
-      }
+      const wished = id || kept((store) => store.getItem(PLACE));
+      const free = wished && (locks ? await hold(wished) : !(await living()).includes(PLACE + wished));
+      id = free ? wished : newId();
+      if (!free && locks) await hold(id);
+      kept((store) => store.setItem(PLACE, id));
     },
 
     /** A frozen page keeps no lock; it would keep the page out of the back-forward cache. */
@@ -67,12 +61,8 @@ export function createWriter({ session, locks, channel, newId, wait }) {
 
     /** A test whether a writer is alive now. @returns {Promise<(writer: string) => boolean>} */
     async living() {
-      if (!locks) {
-        const alive = new Set(await probe());
-        return (name) => alive.has(name);
-      }
-      const held = new Set((await locks.query()).held?.map((lock) => lock.name));
-      return (name) => held.has(lockName(name));
+      const names = await living();
+      return (writer) => names.includes(PLACE + writer);
     },
   };
 }
