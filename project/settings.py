@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "durable",
     "documents",
     "project.accounts",
+    "project.desk",
 ]
 
 MIDDLEWARE = [
