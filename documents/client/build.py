@@ -23,6 +23,7 @@ BANNER = "// django-known-state; made from documents/client by build.py\n"
 
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"(\.[^"]+)";\n', re.M)
 _REEXPORT = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";\n', re.M)
+_EXPORT_ALL = re.compile(r"^export \{([^}]*)\};\n", re.M)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (\w+))", re.M)
 _TOP = re.compile(r"^(?:async function|function|const|let|class) (\w+)", re.M)
 
@@ -54,10 +55,9 @@ def joined(entry: Path) -> tuple[str, list[str]]:
         text = room.read_text()
         if room == entry.resolve():
             exported += _EXPORT.findall(text)
-            exported += [
-                name.strip() for group, _ in _REEXPORT.findall(text) for name in group.split(",") if name.strip()
-            ]
-        text = _EXPORT.sub("", _REEXPORT.sub("", _IMPORT.sub("", text)))
+            groups = [*_EXPORT_ALL.findall(text), *(group for group, _ in _REEXPORT.findall(text))]
+            exported += [name.strip() for group in groups for name in group.split(",") if name.strip()]
+        text = _EXPORT.sub("", _EXPORT_ALL.sub("", _REEXPORT.sub("", _IMPORT.sub("", text))))
         for name in _TOP.findall(text):
             if name in names:
                 message = f"{name} stands at the top of {names[name].name} and of {room.name}: rename one of them."

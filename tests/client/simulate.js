@@ -315,7 +315,7 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
     const { status, staged, block } = tab.session.state;
     const strange = tab.user !== tab.browser.user;
     const fine = ["clean", "conflict"].includes(status) || (status === "gone" && !server.head(NAME).text) || (status === "dirty" && staged) || block?.code === "schema_changed" || (strange && status === "auth");
-    if (!fine) fail("rest", `${tab.name} is still ${status} ${JSON.stringify({ ...tab.session.machine(), offers: 0, settings: 0 })}`);
+    if (!fine) fail("rest", `${tab.name} is still ${status} ${JSON.stringify({ ...tab.session.state, offers: 0, settings: 0 })}`);
   }
   return fault.length ? { fault, at: "rest" } : null;
 }

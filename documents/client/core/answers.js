@@ -19,7 +19,7 @@ export function classify({ status, body, after, user, redirected, raw }, asked) 
   const code = body?.code || "";
   const block = (/** @type {string} */ word, as = code, more = {}) => ({
     kind: "block",
-    block: { message: "", ...body, status: word, code: as, ...more },
+    block: { ...body, status: word, code: as, ...more },
   });
   if (code === "other_user" || (user && asked.user && user !== asked.user && status !== 401)) return block("auth", "other_user");
   if (redirected) return block("auth", "login_required");
@@ -137,7 +137,7 @@ function readAnswered(s, e, put) {
     if (s.block && ["auth", "gone"].includes(s.block.status)) s.block = null;
     s.hidden = false;
     arrived(s, body, JSON.stringify(body.content), put);
-    if (e.outcome.rounded) s.block = { status: "invalid", code: "rounded", message: "", path: e.outcome.rounded, stays: true };
+    if (e.outcome.rounded) s.block = { status: "invalid", code: "rounded", path: e.outcome.rounded, stays: true };
   }
   if (!s.tries) s.offline = false;
   if (s.block) return;

@@ -86,7 +86,7 @@ export function settled(s, e, put) {
 function takeStored(s, version, { stored, deleted }) {
   if (deleted) {
     letGo(s);
-    s.block = { status: "gone", code: "gone", message: "" };
+    s.block = { status: "gone", code: "gone" };
   } else replace(s, version, stored);
   s.binned = true;
 }

@@ -56,7 +56,7 @@ export function proceed(s, e, put) {
     const text = /** @type {string} */ (s.text);
     const { maxBytes } = s.settings;
     if (maxBytes && bytesOf(text) > maxBytes) {
-      s.block = { status: "too_large", code: "too_large", message: "", limit: maxBytes };
+      s.block = { status: "too_large", code: "too_large", limit: maxBytes };
       return;
     }
     s.attempt = { saveId: e.id, version: s.version, text };
@@ -171,12 +171,8 @@ const handlers = {
     else if (s.loaded && !s.block) read(s, put);
   },
 
-  offers(s, e) {
-    s.offers = e.offers;
-  },
-
-  backup(s, e) {
-    s.backup = e.level;
+  note(s, e) {
+    Object.assign(s, e.fact); // what the storage says: how safe the draft is, what others left behind
   },
 
   adopt(s, e, put) {
@@ -214,7 +210,7 @@ const handlers = {
   },
 
   logout(s) {
-    s.block = { status: "auth", code: "logged_out", message: "" };
+    s.block = { status: "auth", code: "logged_out" };
     s.hidden = true;
     s.dueAt = null;
   },

@@ -50,7 +50,7 @@ export function createSession(url, given, outside) {
   }
 
   const slot = () => (drafts ??= createDrafts({ storage, clock, user, document: url, writer: writer.name, leaf: newId().slice(0, 8) }));
-  const backup = (/** @type {string} */ level) => state.backup !== level && send("backup", { level });
+  const backup = (/** @type {string} */ level) => state.backup !== level && send("note", { fact: { backup: level } });
   const answer = (/** @type {Promise<any>} */ reply, /** @type {any} */ more) =>
     void reply.then((outcome) => send("answer", { ...more, outcome }));
 
@@ -87,7 +87,7 @@ export function createSession(url, given, outside) {
       if (one.binned || one.live || !(await isStored(one.draft))) offers.push(one);
       else slot().remove(one.key);
     }
-    send("offers", { offers });
+    send("note", { fact: { offers } });
   }
 
   /** Whether a draft says nothing new: it is what is stored, or what its own save made of the version it was on. @param {any} draft */
@@ -124,9 +124,6 @@ export function createSession(url, given, outside) {
       };
       return view;
     },
-
-    /** The machine's own state, for tests and for a bug report. */
-    machine: () => state,
 
     /** What is on the screen, as a fresh copy; undefined before the first read and while somebody else is logged in. */
     get content() {

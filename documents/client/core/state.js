@@ -5,7 +5,7 @@
  *   |"offline"|"closed"} Status
  * @typedef {{wait: number, longest: number, maxBytes: number, follow: boolean, create: string|null}} Settings
  * @typedef {{saveId: string, version: number, text: string, unsure?: boolean}} Attempt one save, known by its id
- * @typedef {{status: Status, code: string, message: string, [more: string]: unknown}} Block a permanent answer
+ * @typedef {{status: Status, code: string, message?: string, [more: string]: unknown}} Block a permanent answer
  * @typedef {ReturnType<typeof begin>} State
  */
 
