@@ -6,4 +6,5 @@ from django.urls import include, path
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("documents/", include("documents.urls")),
+    path("desk/", include("project.desk.urls")),
 ]

@@ -47,7 +47,7 @@ export function decide(s, put) {
 /** @param {State} s @param {Event} e @param {Put} put */
 export function looked(s, { outcome: { body } }, put) {
   const { changes, base, merges, points, stored } = body;
-  s.conflict = { ...s.conflict, changes, base, points: merges && points };
+  s.conflict = { ...s.conflict, changes, base, points: merges ? points : null };
   if (body.decision) ended(s, body, put);
   else if (stored.version !== s.conflict.version) moved(s, { headVersion: stored.version, stored });
 }

@@ -4,11 +4,12 @@
 const skipped = (/** @type {any} */ field) =>
   !field.name || ["file", "submit", "button", "hidden", "password"].includes(field.type) || field.dataset.document === "off";
 
-/** @param {any} field */
-function valueOf(field) {
+/** A field's value; what was a number stays one, and an empty date is none. @param {any} field @param {unknown} before */
+function valueOf(field, before) {
   if (field.type === "checkbox") return field.checked;
   if (field.type === "select-multiple") return [...field.selectedOptions].map((one) => one.value);
-  return field.value;
+  if (!field.value && !/text|search|email|url|tel/.test(field.type)) return null;
+  return typeof before === "number" ? Number(field.value) : field.value;
 }
 
 /** @param {any} field @param {any} value */
@@ -30,9 +31,8 @@ export function bindForm(form, session) {
     const field = /** @type {any} */ (event.target);
     if (skipped(field) || (field.type === "radio" && !field.checked)) return;
     const before = session.content?.[field.name];
-    const value = valueOf(field);
-    // A number stays a number; what the form shows alike is no change.
-    if (String(before ?? "") !== String(value)) session.edit({ ...session.content, [field.name]: value });
+    const value = valueOf(field, before);
+    if (String(before ?? "") !== String(value ?? "")) session.edit({ ...session.content, [field.name]: value });
   }
 
   function submitted(/** @type {Event} */ event) {

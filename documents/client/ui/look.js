@@ -16,13 +16,13 @@ export const STYLE = `
 .chip{display:inline-flex;gap:.5em;align-items:center;margin:0;color:var(--tone);font-size:.9em}
 .chip:before{content:"";width:.6em;height:.6em;border-radius:50%;border:2px solid}
 .clean{--tone:var(--good)}.clean:before{background:var(--tone)}
-.bad{--tone:var(--bad);font-weight:600}
+.bad{--tone:var(--bad)}.chip.bad{font-weight:600}
 section{border:1px solid var(--line);border-inline-start:4px solid var(--tone);border-radius:8px;background:var(--card);padding:.8em 1em;margin:.6em 0}
 p{margin:.2em 0 .7em}
 .scroll{overflow:auto;max-height:60vh;margin-bottom:.8em}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:start;vertical-align:top;padding:.4em .6em;border-top:1px solid var(--line);overflow-wrap:anywhere;white-space:pre-wrap}
-th{font-weight:600}thead th{border:0;color:var(--soft)}
+th{font-weight:600;min-width:5em}thead *{border:0;color:var(--soft)}th:first-letter{text-transform:uppercase}
 label{display:block;cursor:pointer}
 input{margin-inline-end:.5em;accent-color:var(--good)}
 i{color:var(--soft)}
