@@ -16,12 +16,12 @@ from django import forms
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from .kinds import kind_named
 
-__all__ = ["SCRIPT", "SessionField", "SessionWidget", "attributes", "script"]
+__all__ = ["SCRIPT", "SessionField", "SessionWidget", "attributes", "element", "script"]
 
 SCRIPT = "documents/document-session.js"
 
@@ -30,14 +30,21 @@ def attributes(kind: str, key: str, request: HttpRequest | None) -> dict[str, st
     """Return what `<document-session>` has to know. Raise NotFound where there is no such kind."""
     from .views.answers import user_tag
 
-    limits = kind_named(kind).limits
+    of = kind_named(kind)
     said = {
         "data-url": reverse("documents:document", args=[kind, key]),
-        "data-max-bytes": str(limits.max_bytes),
+        "data-max-bytes": str(of.limits.max_bytes),
+        "data-schema": str(of.schema),
     }
     if request is not None and hasattr(request, "user"):
         said["data-user"] = user_tag(request)
     return said
+
+
+def element(said: dict[str, str]) -> SafeString:
+    """Return the element with these attributes."""
+    flat = format_html_join("", ' {}="{}"', said.items())
+    return format_html("<document-session{}></document-session>", flat)
 
 
 def script(*, nonce: str = "") -> SafeString:
@@ -64,12 +71,7 @@ class SessionWidget(forms.Widget):
         if not self.key:
             return SafeString("")
         said = attributes(self.kind, self.key, self.request)
-        return format_html(
-            '<document-session data-url="{}" data-max-bytes="{}" data-user="{}"></document-session>',
-            said["data-url"],
-            said["data-max-bytes"],
-            said.get("data-user", ""),
-        )
+        return element(said)
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         """Say that nothing was sent, so that a model form leaves the row alone."""

@@ -13,7 +13,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ..widgets import attributes, script
+from documents.widgets import attributes, element, script
 
 register = template.Library()
 
@@ -41,15 +41,7 @@ def document_session(
         said["data-create"] = json.dumps(create)
     if words:
         said["data-words"] = json.dumps(words)
-    element = format_html("<document-session{}></document-session>", _flat(said))
     if context.render_context.get(__name__):
-        return element
+        return element(said)
     context.render_context[__name__] = True
-    return format_html("{}{}", script(nonce=str(context.get("csp_nonce") or "")), element)
-
-
-def _flat(said: dict[str, str]) -> SafeString:
-    flat = SafeString("")
-    for name, value in said.items():
-        flat += format_html(' {}="{}"', name, value)
-    return flat
+    return format_html("{}{}", script(nonce=str(context.get("csp_nonce") or "")), element(said))

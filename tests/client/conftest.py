@@ -67,8 +67,10 @@ def wait(page, *words, timeout=15_000):
 
 def state(page):
     return page.evaluate(
-        """() => { const { state: { settings, text, base, ...rest }, content } = document.querySelector('document-session').session;
-        return JSON.parse(JSON.stringify({ ...rest, content })); }"""
+        """() => {
+            const { state, content } = document.querySelector('document-session').session;
+            return JSON.parse(JSON.stringify({ ...state, content }));
+        }"""
     )
 
 

@@ -6,7 +6,7 @@ import { createServer } from "./fake-server.js";
 import { NAME, URL_ } from "./world.js";
 
 const { begin, classify, isUnsaved, statusOf, step } = await import(process.env.CLIENT || "./entry.js");
-const settings = { wait: 1000, longest: 5000, maxBytes: 0, follow: true, create: null };
+const settings = { wait: 1000, longest: 5000, maxBytes: 0, follow: true, create: null, schema: 1 };
 const COOKIE = "cookie";
 
 function serverOf(kept) {

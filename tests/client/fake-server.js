@@ -42,7 +42,7 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
   function write(key, revision) {
     const document = documents.get(key) || { revisions: [] };
     documents.set(key, document);
-    const made = { version: (document.revisions.at(-1)?.version || 0) + 1, at: now(), ...revision };
+    const made = { version: (document.revisions.at(-1)?.version || 0) + 1, at: now(), schema: server.schema, ...revision };
     document.revisions.push(made);
     return made;
   }
@@ -50,7 +50,7 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
   const storedBody = (head) => ({
     version: head.version,
     content: head.text ? JSON.parse(head.text) : null,
-    schema: server.schema,
+    schema: head.schema,
     by: head.by,
     at: String(head.at),
     deleted: !head.text,
@@ -137,13 +137,13 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
     const open = [...conflicts.values()].find((one) => one.name === name && one.by === session.user && one.writer === writer && !one.decision);
     const conflict = open || { id: `conflict-${server.nextConflict++}`, name, by: session.user, writer, changes: 0, decision: "", seen: false };
     if (conflict.saveId !== saveId || conflict.theirs !== keptText) conflict.changes++;
-    Object.assign(conflict, { base: expectedVersion, theirs: keptText, saveId, at: now() });
+    Object.assign(conflict, { base: expectedVersion, theirs: keptText, saveId, schema: server.schema, at: now() });
     conflicts.set(conflict.id, conflict);
     return no(409, "version_conflict", { conflictId: conflict.id, expectedVersion, headVersion: head.version, stored: storedBody(head) });
   }
 
   const headOf = (one) => ({
-    conflictId: one.id, baseVersion: one.base, by: one.by, writer: one.writer, changes: one.changes, decision: one.decision || null,
+    conflictId: one.id, baseVersion: one.base, by: one.by, writer: one.writer, changes: one.changes, schema: one.schema, decision: one.decision || null,
     settledBy: one.settledBy || null, settledAt: one.settledBy ? "" : null, reason: one.reason || "",
   });
 
@@ -177,6 +177,7 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
     if (head.version !== expectedVersion || conflict.changes !== changes) {
       return no(409, "moved_on", { headVersion: head.version, changes: conflict.changes, stored: storedBody(head), picks: {} });
     }
+    if (choice !== "keep_stored" && conflict.schema !== server.schema) return no(409, "schema_changed", { schema: server.schema });
     const text = choice === "take_theirs" ? conflict.theirs : choice === "merge" ? JSON.stringify(content) : null;
     if (choice === "merge" && !server.merges) return no(400, "invalid_body");
     const version = text === null || text === head.text ? head.version

@@ -27,11 +27,12 @@ export function traceOf(seed, length = 60) {
   });
 }
 
-/** Run a trace; return what it broke, or null. `taped` receives every request and answer. */
+/** Run a trace; return what it broke, or null. `taped` is given the server before anything happens. */
 export async function run(seed, trace, { merges = seed % 2 === 0, taped = null } = {}) {
   const net = randomOf(seed ^ 0x5bd1e995);
   const world = createWorld({ seed, server: { merges } });
   const { server } = world;
+  taped?.(server);
   const owner = new Map();
   const excused = new Set(); // tokens that a person took away, or was warned about
   const approved = new Set(); // tokens that a person saw and decided against
@@ -55,7 +56,6 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
   };
   let top = 1;
   world.onHandled = (request, reply, tab) => {
-    taped?.({ request, reply });
     const head = server.head(NAME);
     const user = server.sessions.get(request.cookie)?.user;
     const kept = reply.status < 300 || reply.body.code === "version_conflict";
@@ -187,7 +187,8 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
       top = server.head(NAME).version;
     },
     restore() {
-      if (server.head(NAME).text) return;
+      const old = server.documents.get(NAME).revisions.findLast((one) => one.text);
+      if (server.head(NAME).text || old.schema !== server.schema) return;
       server.restore(NAME);
       top = server.head(NAME).version;
     },
@@ -195,7 +196,7 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
       const open = [...server.conflicts.values()].filter((one) => !one.decision);
       if (!open.length || !server.head(NAME).text) return;
       const conflict = chosen(open, pick);
-      const choice = pick * 100 % 1 < 0.5 ? "keep_stored" : "take_theirs";
+      const choice = (pick * 100) % 1 < 0.5 || conflict.schema !== server.schema ? "keep_stored" : "take_theirs";
       if (choice === "take_theirs") for (const token of tokensIn(server.head(NAME).text)) approved.add(token);
       server.staff(conflict.id, choice);
       top = server.head(NAME).version;

@@ -14,6 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
+from django.utils import timezone
 
 import documents
 from documents.models import Conflict, Document, Revision
@@ -136,10 +137,7 @@ def test_a_duplicated_tab_gets_a_name_of_its_own_and_a_reload_keeps_it(person, s
     ann = person("ann")
     page = ann.open("sheet", "budget")
     name = "sessionStorage.getItem('documents:writer:')"
-    ann.context.route(
-        "**/documents/sheet/budget/",
-        lambda route: route.abort() if route.request.method == "PUT" else route.continue_(),
-    )
+    may_not_save(ann.user)
     write(page, "A1", "one")
 
     with page.expect_popup() as popup:
@@ -155,7 +153,7 @@ def test_a_duplicated_tab_gets_a_name_of_its_own_and_a_reload_keeps_it(person, s
     page.reload()
     wait(page, "clean")
     assert page.evaluate(name) == first
-    page.wait_for_function("document.querySelector('document-session').session.state.offers.length === 2")
+    page.wait_for_function("() => document.querySelector('document-session').session.state.offers.length === 2")
     live = {offer["live"]: offer["draft"]["text"] for offer in state(page)["offers"]}
     assert "two" in live[True]
     assert "one" in live[False]
@@ -165,18 +163,22 @@ def test_full_storage_falls_back_to_indexeddb_and_says_what_it_has(person, sheet
     sheet(A1=1)
     ann = person("ann")
     page = ann.open("sheet", "budget")
-    page.evaluate("""() => { for (let size = 2 ** 22; size >= 1; size >>= 1) {
-        try { for (let at = 0; ; at++) localStorage.setItem(`fill${size}.${at}`, 'x'.repeat(size)); } catch (error) { void error; } } }""")
-    ann.context.route(
-        "**/documents/sheet/budget/",
-        lambda route: route.abort() if route.request.method == "PUT" else route.continue_(),
-    )
+    page.evaluate("""() => {
+        for (let size = 2 ** 22; size >= 1; size >>= 1) {
+            try {
+                for (let at = 0; ; at++) localStorage.setItem(`fill${size}.${at}`, 'x'.repeat(size));
+            } catch (error) {
+                void error;
+            }
+        }
+    }""")
+    may_not_save(ann.user)
 
     write(page, "A1", "kept in the second place")
-    page.wait_for_function("document.querySelector('document-session').session.state.backup === 'indexed'")
+    page.wait_for_function("() => document.querySelector('document-session').session.state.backup === 'indexed'")
     page.close()
     again = ann.open("sheet", "budget")
-    again.wait_for_function("document.querySelector('document-session').session.state.offers.length === 1")
+    again.wait_for_function("() => document.querySelector('document-session').session.state.offers.length === 1")
 
     assert "kept in the second place" in state(again)["offers"][0]["draft"]["text"]
 
@@ -188,8 +190,13 @@ def test_closing_with_70_000_bytes_offers_the_text_again(person, sheet, stored):
     ann.context.route(
         "**/documents/sheet/budget/", lambda route: None if route.request.method == "PUT" else route.continue_()
     )
-    page.evaluate("""() => { const { session } = document.querySelector('document-session');
-        session.edit({ cells: { A1: 'A'.repeat(70000) } }); session.flush(); session.edit({ cells: { A1: 'A'.repeat(70000) + 'B' } }); }""")
+    page.evaluate("""() => {
+        const { session } = document.querySelector('document-session');
+        const long = 'A'.repeat(70000);
+        session.edit({ cells: { A1: long } });
+        session.flush();
+        session.edit({ cells: { A1: `${long}B` } });
+    }""")
 
     page.close(run_before_unload=True)
     ann.context.unroute_all()
@@ -227,8 +234,8 @@ def test_a_page_from_the_back_forward_cache_reads_again_and_saves(playwright, li
 
     page.goto(f"{live_server.url}/desk/")
     documents.save("sheet", "budget", {"cells": {"A1": "from elsewhere"}}, expected_version=1, actor_name="Sara")
-    page.go_back()
-    page.wait_for_function("document.querySelector('document-session').session.state.version === 2")
+    page.go_back(wait_until="commit")
+    page.wait_for_function("() => document.querySelector('document-session').session.state.version === 2")
     persisted = page.evaluate("window.persisted")
     write(page, "B1", "mine")
     wait(page, "clean")
@@ -288,6 +295,12 @@ def kill_browser(profile):
             except ProcessLookupError:
                 continue
     (profile / "SingletonLock").unlink(missing_ok=True)
+
+
+def may_not_save(user):
+    """Take the permission to write; a request that is cut off in the browser may still arrive when a tab closes."""
+    user.deletion_pending_at = timezone.now()
+    user.save()
 
 
 def conflict_between(ann, ben, *, kind="sheet", edit):
@@ -355,13 +368,13 @@ def test_staff_settle_in_the_admin_and_the_author_is_told(person, sheet, stored)
     desk = sara.context.new_page()
     desk.goto(f"{sara.address}/admin/documents/conflict/{conflict.pk}/change/")
     desk.check("input[name=choice][value=keep_stored]")
-    desk.locator("form input[type=submit], form button[type=submit]").last.click()
+    desk.click("input[name=settle]")
     desk.wait_for_load_state()
     conflict.refresh_from_db()
     assert conflict.decision == "keep_stored", desk.url
 
     mine.evaluate("dispatchEvent(new Event('focus'))")
-    mine.wait_for_function("document.querySelector('document-session').session.state.conflict?.told")
+    mine.wait_for_function("() => document.querySelector('document-session').session.state.conflict?.told")
     assert mine.get_by_text("Settled by sara").is_visible()
     assert shown(mine, "A1") == "mine"
     panel(mine, "Take stored").click()
@@ -385,8 +398,13 @@ def test_a_deleted_document_keeps_its_text_on_the_screen(person, sheet):
 def test_taking_the_panel_off_the_page_saves_and_putting_it_back_shows_the_session(person, sheet, stored):
     sheet(A1=1)
     page = person("ann").open("sheet", "budget")
-    snapshot = page.evaluate("""() => { const element = document.querySelector('document-session');
-        element.session.edit({ cells: { A1: 'swapped away' } }); const html = element.outerHTML; element.remove(); return html; }""")
+    snapshot = page.evaluate("""() => {
+        const element = document.querySelector('document-session');
+        element.session.edit({ cells: { A1: 'swapped away' } });
+        const html = element.outerHTML;
+        element.remove();
+        return html;
+    }""")
     for _ in range(100):
         if stored("sheet", "budget")[0] == 2:
             break
@@ -421,7 +439,8 @@ def test_axe_finds_nothing_on_any_page(person, sheet, scheme):
 
     for page in [*pages, mine, merging]:
         found = Axe().run(page)
-        assert found.violations_count == 0, f"{page.url}\n{found.generate_report()}"
+        faults = [(one["id"], [node["target"] for node in one["nodes"]]) for one in found.response["violations"]]
+        assert faults == [], page.url
 
 
 def test_the_grid_is_used_by_keyboard_alone(person, sheet, stored):

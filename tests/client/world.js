@@ -93,7 +93,7 @@ export function createWorld({ seed = 1, server: serverOptions = {}, session: ses
     const claiming = tab.writer.claim();
     if (browser.mode !== "locks") await world.advance(200);
     await claiming;
-    tab.session = createSession(url, { csrfUrl: "/documents/csrf/", user: `tag-${browser.user}`, ...sessionOptions, ...options }, outside);
+    tab.session = createSession(url, { csrfUrl: "/documents/csrf/", user: `tag-${browser.user}`, schema: server.schema, ...sessionOptions, ...options }, outside);
     return tab;
   };
 

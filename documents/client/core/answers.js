@@ -156,7 +156,7 @@ function refused(s, block) {
 function arrived(s, body, text, put) {
   const { version, by, at } = body;
   if (!s.loaded) {
-    Object.assign(s, { merges: body.merges, schema: body.schema ?? 1 });
+    s.merges = body.merges;
     return load(s, version, text);
   }
   if (version < s.version) return; // an old copy from somewhere between

@@ -7,7 +7,7 @@ import { begin, isUnsaved, statusOf } from "./state.js";
 import { createTalk } from "./talk.js";
 import { textOf } from "./text.js";
 
-const DEFAULTS = { wait: 1500, longest: 10_000, timeout: 20_000, maxBytes: 0, follow: true };
+const DEFAULTS = { wait: 1500, longest: 10_000, timeout: 20_000, maxBytes: 0, schema: 1, follow: true };
 
 /**
  * @param {string} url the document's address, with a slash at its end

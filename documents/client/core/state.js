@@ -3,7 +3,8 @@
 /**
  * @typedef {"loading"|"clean"|"dirty"|"saving"|"retrying"|"conflict"|"auth"|"forbidden"|"gone"|"too_large"|"invalid"
  *   |"offline"|"closed"} Status
- * @typedef {{wait: number, longest: number, maxBytes: number, follow: boolean, create: string|null}} Settings
+ * @typedef {{wait: number, longest: number, maxBytes: number, follow: boolean, create: string|null,
+ *   schema: number}} Settings
  * @typedef {{saveId: string, version: number, text: string, unsure?: boolean}} Attempt one save, known by its id
  * @typedef {{status: Status, code: string, message?: string, [more: string]: unknown}} Block a permanent answer
  * @typedef {ReturnType<typeof begin>} State
@@ -41,7 +42,7 @@ export const begin = (settings) => ({
   discarding: /** @type {{edits: number, staged: string|null}|null} */ (null), // what may go once the stored copy is here
   failed: "", // why the last thing a person asked for did not happen
   merges: false,
-  schema: 1,
+  schema: settings.schema, // of this page, not of the stored text: the site refuses pages of an older release
   backup: "local", // local, indexed, memory
   offers: /** @type {any[]} */ ([]),
   binned: false, // the slot goes to the bin, because a person discarded it

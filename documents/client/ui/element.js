@@ -17,9 +17,9 @@ export class DocumentSession extends HTMLElement {
     const panel = make("section", { hidden: true });
     root.replaceChildren(chip, panel);
 
-    const { url, user, create, words, maxBytes } = this.dataset;
+    const { url, user, create, words, maxBytes, schema } = this.dataset;
     const said = { ...WORDS, ...JSON.parse(words || "{}") };
-    const options = { user, maxBytes: Number(maxBytes) || 0, ...(create && { create: JSON.parse(create) }) };
+    const options = { user, maxBytes: Number(maxBytes) || 0, schema: Number(schema) || 1, ...(create && { create: JSON.parse(create) }) };
     const session = (this.session = await openDocument(url || "", options));
     if (!this.isConnected) return;
 

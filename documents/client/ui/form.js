@@ -9,7 +9,8 @@ function valueOf(field, before) {
   if (field.type === "checkbox") return field.checked;
   if (field.type === "select-multiple") return [...field.selectedOptions].map((one) => one.value);
   if (!field.value && !/text|search|email|url|tel/.test(field.type)) return null;
-  return typeof before === "number" ? Number(field.value) : field.value;
+  const number = Number(field.value);
+  return typeof before === "number" && Math.abs(number) < 2 ** 53 ? number : field.value;
 }
 
 /** @param {any} field @param {any} value */
@@ -17,7 +18,7 @@ function put(field, value) {
   if (field.type === "checkbox") field.checked = Boolean(value);
   else if (field.type === "radio") field.checked = field.value === String(value);
   else if (field.type === "select-multiple") for (const one of field.options) one.selected = (value || []).includes(one.value);
-  else if (field.value !== String(value ?? "")) field.value = value ?? "";
+  else if (field.value !== String(value ?? "") && !(field.value && Number(field.value) === value)) field.value = value ?? "";
 }
 
 /**

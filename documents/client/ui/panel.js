@@ -41,7 +41,7 @@ function conflictParts({ conflict: c, settling, failed }, hands) {
   };
   const decide = (/** @type {string} */ word, /** @type {string} */ how, more = {}) =>
     button(say(word), () => session.settle(how, { version: c.version, ...more }), { disabled: settling });
-  const head = make("tr", {}, ...["", say("mine"), stored].map((text) => make(text ? "th" : "td", { scope: "col" }, text)));
+  const head = make("tr", {}, ...["", say("mine"), stored].map((text) => (text ? make("th", { scope: "col" }, text) : make("td"))));
   const line = (/** @type {any} */ row) =>
     make(
       "tr",

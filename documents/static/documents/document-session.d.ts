@@ -9,6 +9,8 @@ export interface Options<Content = unknown> {
   user?: string;
   /** The content of a document that does not exist yet; it is created by the first edit. */
   create?: Content;
+  /** The release of the content that this page understands (1). A page of an older release than the site can't save. */
+  schema?: number;
   /** Bytes of UTF-8 beyond which nothing is sent; 0: only the server knows. */
   maxBytes?: number;
   /** Milliseconds after the last edit (1500), and at most after the first (10 000). */
