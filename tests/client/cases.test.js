@@ -518,6 +518,80 @@ test("I-4 a notice about our own save is no news", async () => {
   assert.equal(session.state.behind, 0);
 });
 
+test("typing during an outage does not make it ask more often", async () => {
+  const { world, session } = await start();
+  world.wire.fate = () => "dropRequest";
+  for (let at = 0; at < 120; at++) {
+    session.edit({ text: String(at) });
+    await world.advance(1000);
+  }
+  let asked = 0;
+  world.onRequest = () => asked++;
+  for (let at = 0; at < 120; at++) {
+    session.edit({ text: `later ${at}` });
+    await world.advance(1000);
+  }
+
+  assert.ok(asked <= 9, `${asked} requests in two minutes`);
+});
+
+test("the same text again is no edit, the same input again no input", async () => {
+  const { session, tab } = await start();
+  session.edit({ text: "x" });
+  session.stage("half");
+  const { edits } = session.state;
+  session.stage("half");
+  assert.equal(session.state.edits, edits);
+  session.edit({ text: "x" });
+  assert.equal(session.state.staged, null);
+  session.edit({ text: "x" });
+  assert.equal(session.state.edits, edits + 1);
+  void tab;
+});
+
+test("nothing is counted, staged or kept before the first read", async () => {
+  const world = createWorld();
+  world.server.foreign(NAME, { text: "" });
+  const browser = world.browser();
+  const { session } = await world.open(browser);
+  session.edit({ text: "too early" });
+  session.stage("too early");
+
+  assert.equal(session.state.edits, 0);
+  assert.equal(slots(browser).length, 0);
+  session.settle("keep_stored");
+  session.discardAndReload();
+  await world.advance(1000);
+  assert.equal(session.state.status, "clean");
+  assert.equal(session.state.staged, null);
+});
+
+test("looking twice while a read is under way asks once", async () => {
+  const { world, session } = await start();
+  const before = world.server.log.length;
+  session.wake();
+  session.wake();
+  session.refresh();
+  await world.advance(1000);
+
+  assert.equal(world.server.log.length, before + 1);
+});
+
+test("a clean session has no timer, and one that was put right no longer says it is trying", async () => {
+  const { world, session } = await start();
+  session.edit({ text: "x" });
+  session.edit({ text: "" });
+  assert.equal(session.state.dueAt, null);
+
+  world.fates.push("bad502");
+  session.edit({ text: "y" });
+  session.flush();
+  await world.advance(100);
+  assert.equal(session.state.status, "retrying");
+  await world.advance(60_000);
+  assert.deepEqual([session.state.status, session.state.dueAt, session.state.tries], ["clean", null, 0]);
+});
+
 async function inConflict(options) {
   const all = await start(options);
   all.server.foreign(NAME, { text: "theirs" });

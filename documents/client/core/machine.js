@@ -78,7 +78,6 @@ export function read(s, put) {
 
 /** Set the timer for what is unsent; take it away when nothing is. @param {State} s @param {Event} e */
 export function schedule(s, e) {
-  if (s.block || s.busy) return;
   const unsent = s.conflict ? s.conflict.id && s.text !== s.conflict.sent : s.text !== s.base || s.attempt;
   if (!unsent && !s.settling) {
     s.since = s.dueAt = null;
