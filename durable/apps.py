@@ -1,6 +1,7 @@
 """The `durable` app. Importing it, and starting Django with it, never touches the database."""
 
 from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
 
 
 class DurableConfig(AppConfig):
@@ -11,3 +12,4 @@ class DurableConfig(AppConfig):
         from . import checks, logs  # noqa: F401 - checks register themselves
 
         logs.connect()
+        autodiscover_modules("outbox")  # each app's handlers, so that every worker knows them

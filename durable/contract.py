@@ -20,25 +20,39 @@ runs whose time has come and runs whose owner vanished stand in it side by side,
 A *receipt* is written in the transaction of the effect that it records. That is what `Claim.write` is called for inside
 a transaction, before the effect: the UPDATE takes the row lock, so nobody can take the run until the transaction ends.
 
-What follows: Machine · transition · claim · Claim.
+What follows: Machine · transition · claim · release_early · reap · Claim · write_together.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from django.db import connections
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Least, Now
 
 from .clock import InSeconds, later_sql, now_sql, seconds_param
 from .errors import Interrupted, LostLease
 
-__all__ = ["NOW", "Claim", "Later", "Machine", "Taking", "claim", "release_early", "transition"]
+__all__ = [
+    "NOW",
+    "Claim",
+    "Later",
+    "Machine",
+    "Taking",
+    "claim",
+    "reap",
+    "release_early",
+    "transition",
+    "write_together",
+]
+
+#: A counter one below the largest that its column holds: a claim must not fail for everybody because of one row (C26).
+_MOST_COUNTED = 2_147_483_646
 
 # Values an owner may write besides plain ones: what they are is decided by the database's clock.
 NOW = object()
@@ -115,6 +129,7 @@ class Taking:
     ahead: bool = False  # also runs whose time has not come: what a restart may have healed
     untouched_since: Any = None  # a database time: only runs that nobody has written later
     also: tuple[tuple[str, Any], ...] = ()  # (column, value): what the shape's code can carry out
+    only: Q | None = None  # whatever else must be true of it, of its own columns
 
     def condition(self, machine: Machine) -> Q:
         """Return the choice for the ORM."""
@@ -124,7 +139,7 @@ class Taking:
             when = Q(pk=self.pk)
         if self.untouched_since is not None:
             when &= Q(updated_at__lte=self.untouched_since)
-        return Q(status__in=machine.open) & free & when & Q(**dict(self.also))
+        return Q(status__in=machine.open) & free & when & Q(**dict(self.also)) & (self.only or Q())
 
 
 def claim(
@@ -164,6 +179,20 @@ def release_early(rows: QuerySet[Any], *, fence: int, owner: str) -> bool:
     """
     held = rows.filter(status=rows.model.MACHINE.claimed, fence=fence, owner=owner, lease_expires_at__gt=Now())
     return held.update(lease_expires_at=Now(), updated_at=Now()) > 0
+
+
+def reap(rows: QuerySet[Any], *, fence: int, **fields: Any) -> bool:
+    """
+    Settle as dead a run that nobody holds and that must not be taken again, because its budget is spent.
+
+    Its fence stays. A vanished owner that comes back after all with a success still matches it, and its word is better
+    than ours. Return whether the run was still as the caller saw it.
+    """
+    machine: Machine = rows.model.MACHINE
+    free = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=Now())
+    settled = {"status": machine.dead, "settled_at": Now(), "updated_at": Now(), "due_at": None}
+    left = {"lease_expires_at": None, "owner": ""}
+    return rows.filter(free, status__in=machine.open, fence=fence).update(**settled, **left, **fields) > 0
 
 
 class Claim:
@@ -231,7 +260,7 @@ class Claim:
             LostLease: no row matched. Nothing was written.
         """
         if not self._update(changes, unless, states or (self.machine.claimed,), waits=True):
-            raise self._lost()
+            raise self.lost_lease()
 
     def check(self) -> None:
         """
@@ -240,7 +269,7 @@ class Claim:
         Sends nothing. That we own the run is proven by `write`; this only spares work that would be thrown away.
         """
         if self.lost:
-            raise self._lost()
+            raise self.lost_lease()
         if self.should_stop():
             message = "this process was asked to stop"
             raise Interrupted(message)
@@ -320,12 +349,82 @@ class Claim:
         rows: QuerySet[Any] = self.model._base_manager.using(self.alias).filter(pk=self.pk)
         return rows
 
-    def _lost(self) -> LostLease:
+    def lost_lease(self) -> LostLease:
+        """Return the error that says the run is not ours any more."""
         self.lost = True
         return LostLease(
             f"{self.model._meta.object_name} {self.pk} has a newer owner or is settled (we hold fence {self.fence}). "
             "Nothing was written; the run goes on without us."
         )
+
+
+def write_together(
+    claims: Sequence[Claim],
+    changes: Mapping[str, Any],
+    each: Mapping[str, Sequence[Any]],
+    *,
+    states: tuple[str, ...] | None = None,
+) -> set[Any]:
+    """
+    Write the same columns of many runs, those of them that we still own. What `Claim.write` is, for a batch.
+
+    On PostgreSQL it is one statement, with each claim's own fence in it; elsewhere one statement per run, so call it in a
+    transaction.
+
+    Args:
+        claims: of one model and one alias.
+        changes: what every run gets; `NOW` and `Later(seconds)` are the database's to work out.
+        each: column to one value per claim, in the order of the claims.
+        states: the statuses the runs may be in; normally only the claimed one.
+
+    Returns:
+        The primary keys of the runs that were ours, and are written. The others have a newer owner.
+    """
+    if not claims:
+        return set()
+    one, connection = claims[0], connections[claims[0].alias]
+    states = states or (one.machine.claimed,)
+    if connection.vendor != "postgresql":
+        rows = [{**changes, **{name: values[n] for name, values in each.items()}} for n in range(len(claims))]
+        return {
+            right.pk for right, row in zip(claims, rows, strict=True) if right._update(row, None, states, waits=True)
+        }
+    shape: list[tuple[str, str]] = []
+    params: list[Any] = []
+    field = one.model._meta.get_field
+    for pair in zip((right.pk for right in claims), (right.fence for right in claims), *each.values(), strict=True):
+        params += [
+            field(name).get_db_prep_save(value, connection)
+            for name, value in zip(("id", "fence", *each), pair, strict=True)
+        ]
+    for name, value in changes.items():
+        shape.append((name, "now" if value is NOW else "later" if type(value) is Later else "value"))
+        if type(value) is Later:
+            params.append(seconds_param(value.seconds))
+        elif value is not NOW:
+            params.append(field(name).get_db_prep_save(value, connection))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _owners_batch(one.model, tuple(shape), tuple(each), len(claims), len(states)), (*params, *states)
+        )
+        return {row[0] for row in cursor.fetchall()}
+
+
+def _owners_batch(model: Any, shape: tuple[tuple[str, str], ...], each: tuple[str, ...], rows: int, states: int) -> str:
+    column, table = _columns(model), _quote(model._meta.db_table)
+    typed = [f"%s::{model._meta.get_field(name).db_type(connections['default'])}" for name in ("id", "fence", *each)]
+    names = ", ".join(column[name] for name in ("id", "fence", *each))
+    right = {"value": "%s", "now": now_sql("postgresql"), "later": later_sql("postgresql")}
+    assignments = [f"{column[name]} = {right[kind]}" for name, kind in shape]
+    assignments += [f"{column[name]} = mine.{column[name]}" for name in each]
+    mine = ", ".join([f"({', '.join(typed)})"] * rows)
+    return f"""
+        WITH mine ({names}) AS (VALUES {mine})
+        UPDATE {table} AS run SET {", ".join(assignments)} FROM mine
+        WHERE run.{column["id"]} = mine.{column["id"]} AND run.{column["fence"]} = mine.{column["fence"]}
+          AND run.{column["status"]} IN ({", ".join(["%s"] * states)})
+        RETURNING run.{column["id"]}
+    """  # noqa: S608 - names of our own columns, quoted
 
 
 @functools.lru_cache(maxsize=1024)
@@ -359,10 +458,12 @@ def _claim_in_one_statement(
     if taking.untouched_since is not None:
         params.append(taking.untouched_since)
     params += [field(name).get_db_prep_value(value, connection) for name, value in taking.also]
+    only, its_params = _where(cast("Any", model), taking.only, using)
+    params += its_params
     params += [limit, machine.claimed, machine.claimed, seconds_param(lease), owner]
     when = "this" if taking.pk is not None else "ahead" if taking.ahead else "due"
     sql = _claim_sql(
-        cast("Any", model), when, taking.untouched_since is not None, tuple(name for name, _ in taking.also)
+        cast("Any", model), when, taking.untouched_since is not None, tuple(name for name, _ in taking.also), only
     )
     runs = list(model._base_manager.using(using).raw(sql, params))
     runs.sort(key=lambda run: (run.due_at is None, run.due_at))
@@ -373,7 +474,17 @@ def _claim_in_one_statement(
 
 
 @functools.lru_cache(maxsize=1024)
-def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) -> str:
+def _where(model: Any, only: Q | None, using: str) -> tuple[str, tuple[Any, ...]]:
+    """Return a condition on the run's own columns as SQL for the claim, and its parameters."""
+    if only is None:
+        return "", ()
+    query = model._base_manager.using(using).filter(only).query
+    sql, params = query.where.as_sql(query.get_compiler(using=using), connections[using])
+    return f" AND ({sql})", tuple(params)
+
+
+@functools.lru_cache(maxsize=1024)
+def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...], only: str) -> str:
     now, column, table = now_sql("postgresql"), _columns(model), _quote(model._meta.db_table)
     conditions = {
         "due": f"{column['due_at']} <= {now}",
@@ -382,7 +493,7 @@ def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) ->
     }[when]
     if untouched:
         conditions += f" AND {column['updated_at']} <= %s"
-    conditions += "".join(f" AND {column[name]} = %s" for name in also)
+    conditions += "".join(f" AND {column[name]} = %s" for name in also) + only
     # MATERIALIZED: planned as a join, the sub-select could be run again for each row and take more than its limit (C42).
     return f"""
         WITH picked AS MATERIALIZED (
@@ -395,10 +506,11 @@ def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) ->
             FOR UPDATE SKIP LOCKED
         )
         UPDATE {table} AS run SET
-            {column["losses"]} = run.{column["losses"]} + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
+            {column["losses"]} = LEAST(run.{column["losses"]}, {_MOST_COUNTED})
+                + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
             {column["status"]} = %s,
             {column["fence"]} = run.{column["fence"]} + 1,
-            {column["attempts"]} = run.{column["attempts"]} + 1,
+            {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST_COUNTED}) + 1,
             {column["lease_expires_at"]} = {later_sql("postgresql")},
             {column["owner"]} = %s,
             {column["updated_at"]} = {now}
@@ -421,7 +533,7 @@ def _claim_one_by_one(
         taken = rows.filter(taking.condition(machine), pk=pk, fence=fence, status=status).update(
             status=machine.claimed,
             fence=fence + 1,
-            attempts=F("attempts") + 1,
+            attempts=Least(F("attempts"), Value(_MOST_COUNTED)) + 1,
             losses=losses + lapsed,
             lease_expires_at=InSeconds(lease),
             owner=owner,

@@ -8,6 +8,7 @@ says ON CONFLICT DO NOTHING, which the ORM offers for bulk inserts only, without
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import connections, models
@@ -15,7 +16,7 @@ from django.db.models.expressions import DatabaseDefault
 
 from .clock import later_sql, now_sql, seconds_param
 
-__all__ = ["insert"]
+__all__ = ["insert", "insert_many"]
 
 #: Columns the database fills in from its own clock.
 _NOW = ("created_at", "updated_at", "due_at")
@@ -53,6 +54,53 @@ def insert(run: Any, using: str, *, lease: float | None) -> bool:
         for name in (*_NOW, "lease_expires_at"):
             run.__dict__.pop(name, None)
     return made
+
+
+def insert_many(runs: Sequence[Any], using: str, *, due_in: float = 0.0) -> set[Any]:
+    """
+    Insert new runs of one kind with one statement, leaving out those whose key is taken. Return the primary keys made.
+
+    Args:
+        runs: unsaved runs of one kind.
+        using: the database alias; inside or outside a transaction.
+        due_in: seconds from now until they are due.
+    """
+    if not runs:
+        return set()
+    connection = connections[using]
+    model: Any = type(runs[0])
+    if len(runs) > 1 and not connection.features.can_return_rows_from_bulk_insert:
+        return {pk for run in runs for pk in insert_many([run], using, due_in=due_in)}
+    fields = [f for f in _plain_fields(model) if not isinstance(f.pre_save(runs[0], True), DatabaseDefault)]
+    params: list[Any] = []
+    for run in runs:
+        params += [field.get_db_prep_save(field.pre_save(run, True), connection) for field in fields]
+        params.append(seconds_param(due_in))
+    names = tuple(field.name for field in fields)
+    with connection.cursor() as cursor:
+        cursor.execute(_insert_many_sql(model, connection.vendor, names, len(runs)), params)
+        if len(runs) == 1:
+            made = {runs[0].pk} if cursor.rowcount == 1 else set()
+        else:
+            made = {model._meta.pk.to_python(row[0]) for row in cursor.fetchall()}
+    for run in runs:
+        run._state.db, run._state.adding = using, run.pk not in made
+        for name in (*_NOW, "lease_expires_at"):
+            run.__dict__.pop(name, None)
+    return made
+
+
+@functools.lru_cache(maxsize=64)
+def _insert_many_sql(model: Any, vendor: str, names: tuple[str, ...], rows: int) -> str:
+    quote = '"{}"'.format
+    column = {field.name: quote(field.column) for field in model._meta.concrete_fields}
+    targets = ", ".join(column[name] for name in (*names, "created_at", "updated_at", "due_at"))
+    row = ", ".join([*["%s"] * len(names), now_sql(vendor), now_sql(vendor), later_sql(vendor)])
+    returning = f" RETURNING {column['id']}" if rows > 1 else ""
+    return (  # names of our own columns, quoted
+        f"INSERT INTO {quote(model._meta.db_table)} ({targets}) VALUES {', '.join([f'({row})'] * rows)} "  # noqa: S608
+        f"ON CONFLICT DO NOTHING{returning}"
+    )
 
 
 @functools.cache

@@ -1,8 +1,8 @@
 """
 Runner: the only loop. A boot pass carries on what was interrupted and what is due, then ends; a watch goes on for ever.
 
-Each worker thread claims for itself, so a slow run holds up no other. While there is nothing to do one thread of the
-process looks, once per poll, with one statement for all kinds.
+Each worker thread claims for itself, from one lane after the other, so a slow run holds up no other. While there is
+nothing to do one thread of the process looks, once per poll, with one statement for all kinds.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import Any
 
 from django.db import Error, connections
 
-from . import clock, heartbeat, kinds
+from . import clock, kinds
 from .attempt import Outcome, attempt
 from .conf import setting
 from .contract import Claim, Taking, claim
 from .errors import LostLease
+from .lanes import Lane
 from .owner import current
 from .shutdown import Shutdown
 from .takeover import take_over
@@ -34,6 +35,33 @@ logger = logging.getLogger("durable")
 _MAINTAIN_EVERY = 60.0  # seconds between two looks for what no claimer sees
 _QUICK = 0.05  # runs that take less than this are worth claiming several at a time
 _MOST_AT_ONCE = 16
+_SLOW = 1.0  # seconds a run takes in a lane that should leave a thread to others
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """One lane of one kind."""
+
+    model: type[Any]
+    alias: str
+    lane: Lane
+
+    @property
+    def name(self) -> tuple[type[Any], str]:
+        return (self.model, self.lane.name)
+
+
+@dataclass(slots=True)
+class _Pace:
+    """What this process has seen of a lane."""
+
+    at_once: int = 1  # runs worth claiming at a time
+    took: float | None = None  # seconds the last run took; None: none has ended yet
+    in_hand: int = 0  # threads that are busy with it
+
+    @property
+    def is_quick(self) -> bool:
+        return self.took is not None and self.took < _SLOW
 
 
 @dataclass(slots=True)
@@ -84,7 +112,8 @@ class Reconciler:
         self._owner = str(current())
         self._lease = float(setting("LEASE"))
         self._began: dict[str, Any] = {}  # alias → when this process began to look, by its database's clock
-        self._old: set[type[Any]] = set()  # kinds whose runs from before that have not all been taken once
+        self._seen: set[tuple[type[Any], str]] = set()  # lanes whose runs from before that have all been taken once
+        self._paces: collections.defaultdict[tuple[type[Any], str], _Pace] = collections.defaultdict(_Pace)
         self._change = threading.Condition()
         self._looking = False
         self._watching = False
@@ -94,7 +123,7 @@ class Reconciler:
 
     def prepare(self) -> None:
         """Take over from the dead of this host, mend what no claimer would see, and note when this pass began."""
-        self._old = {model for model, _ in self.models}
+        self._seen.clear()
         for model, alias in self.models:
             self.report.taken_over += take_over(model, alias)
         # Only now: a takeover touches its rows, and a pass leaves alone what was touched after it began.
@@ -173,43 +202,62 @@ class Reconciler:
 
     def _worker(self, pause: Callable[[], bool | None]) -> None:
         """Claim and carry on until `pause` says there will be nothing more (None)."""
-        at_once = 1
         while not self.shutdown.stopping():
             try:
-                batch = self._claim(at_once)
+                queue, batch = self._claim()
             except Error as error:
                 connections.close_all()
                 logger.warning("claiming failed error=%s", str(error).partition("\n")[0])
                 if pause() is None:
                     raise
                 continue
-            if not batch:
-                at_once = 1
+            if queue is None:
                 if pause() is None:
                     return
                 continue
             self.wake_one()  # where there was one there may be more
             began = time.monotonic()
-            self._carry_on(batch)
-            quick = (time.monotonic() - began) / len(batch) < _QUICK
-            at_once = min(_MOST_AT_ONCE, at_once * 2) if quick else 1
+            try:
+                self._carry_on(queue.lane, batch)
+            finally:
+                self._learn(queue, (time.monotonic() - began) / len(batch))
 
-    def _carry_on(self, batch: list[tuple[Any, Claim]]) -> None:
+    def _learn(self, queue: _Queue, took: float) -> None:
+        with self._change:
+            pace = self._paces[queue.name]
+            pace.in_hand -= 1
+            pace.took = took
+            pace.at_once = min(_MOST_AT_ONCE, pace.at_once * 2) if took < _QUICK else 1
+
+    def _carry_on(self, lane: Lane, batch: list[tuple[Any, Claim]]) -> None:
         for run, right in batch:
             self.shutdown.took(run, right)
-            heartbeat.hold(right)
+        claimed, left = time.monotonic(), list(reversed(batch))
         try:
-            for run, right in batch:
-                if self.shutdown.stopping():
-                    self._give_back(run, right)
+            if lane.together and not self.shutdown.stopping():
+                type(batch[0][0]).together(batch)
+                claimed = float("inf")
+            while left and not (self.shutdown.stopping() and claimed < float("inf")):
+                run, right = left.pop()
+                # Not kept by a heartbeat while it stood behind others: had one of those hung, this one must lapse.
+                if time.monotonic() - claimed > self._lease / 3 and not self._extend(right):
+                    self._count(run, Outcome.LOST)
                     continue
                 outcome = attempt(run, right, should_stop=self.shutdown.stopping)
                 self.shutdown.gave_back(right)
                 self._count(run, outcome)
         finally:
+            for run, right in reversed(left):
+                self._give_back(run, right)
             for _, right in batch:
-                heartbeat.let_go(right)
                 self.shutdown.gave_back(right)
+
+    def _extend(self, right: Claim) -> bool:
+        try:
+            return right.renew()
+        except Error:
+            connections[right.alias].close()
+            return False
 
     def _give_back(self, run: Any, right: Claim) -> None:
         try:
@@ -226,36 +274,79 @@ class Reconciler:
 
     # Finding work ------------------------------------------------------------------------------------------------
 
-    def _claim(self, at_once: int) -> list[tuple[Any, Claim]]:
-        """Take runs of the first kind that has any, beginning with the next kind each time, so that none starves."""
+    def _claim(self) -> tuple[_Queue | None, list[tuple[Any, Claim]]]:
+        """Take runs of the first lane that has any, beginning with the next lane each time, so that none starves."""
+        queues = self._queues()
         with self._change:
             self._turn += 1
             turn = self._turn
+        for number in range(len(queues)):
+            queue = queues[(turn + number) % len(queues)]
+            most = self._enter(queue, alone=len(queues) == 1)
+            if most < 1:
+                continue
+            batch = []
+            try:
+                batch = self._claim_of(queue, most)
+            finally:
+                self._entered(queue, most, len(batch))
+            if batch:
+                return queue, batch
+        return None, []
+
+    def _queues(self) -> list[_Queue]:
+        return [_Queue(model, alias, lane) for model, alias in self.models for lane in model.lanes(alias)]
+
+    def _enter(self, queue: _Queue, *, alone: bool) -> int:
+        """Return how many runs this thread may take from that lane now, and count it as busy with it."""
+        with self._change:
+            pace, lane = self._paces[queue.name], queue.lane
+            at_once = lane.most or _MOST_AT_ONCE if lane.together else min(pace.at_once, lane.most or _MOST_AT_ONCE)
             if self._left is not None:
                 at_once = min(at_once, self._left)
-        if at_once < 1:
-            return []
-        for number in range(len(self.models)):
-            model, alias = self.models[(turn + number) % len(self.models)]
-            batch = self._claim_of(model, alias, at_once)
-            if batch:
-                with self._change:
-                    if self._left is not None:
-                        self._left -= len(batch)
-                return batch
-        return []
+            if at_once < 1 or (lane.yields and not alone and not self._leaves_a_thread(pace)):
+                return 0
+            if self._left is not None:
+                self._left -= at_once
+            pace.in_hand += 1
+            return at_once
 
-    def _claim_of(self, model: type[Any], alias: str, at_once: int) -> list[tuple[Any, Claim]]:
-        also = model.can_carry_out()
-        if model in self._old:
-            batch = self._take(
-                model, alias, at_once, Taking(ahead=self._boot, untouched_since=self._began[alias], also=also)
-            )
-            if batch:
+    def _leaves_a_thread(self, pace: _Pace) -> bool:
+        """No lane ever holds every thread, nor do the slow ones together. One without an end so far may be slow too."""
+        if self.threads == 1:
+            return True
+        doubtful = sum(other.in_hand for other in self._paces.values() if not other.is_quick)
+        if pace.is_quick or (pace.took is None and pace.in_hand == 0):
+            return pace.in_hand < self.threads - 1
+        return doubtful < self.threads - 1
+
+    def _entered(self, queue: _Queue, most: int, taken: int) -> None:
+        with self._change:
+            if self._left is not None:
+                self._left += most - taken
+            if not taken:
+                self._paces[queue.name].in_hand -= 1
+
+    def _claim_of(self, queue: _Queue, at_once: int) -> list[tuple[Any, Claim]]:
+        if queue.lane.admission is None:
+            return self._claim_in(queue, at_once)
+        with queue.lane.admission() as room:
+            batch = self._claim_in(queue, min(at_once, room.left))
+            room.took(batch)
+        return batch
+
+    def _claim_in(self, queue: _Queue, at_once: int) -> list[tuple[Any, Claim]]:
+        model, alias, also, only = queue.model, queue.alias, queue.lane.also, queue.lane.only
+        if queue.name not in self._seen:
+            ahead = self._boot and not model.PATIENT
+            before = Taking(ahead=ahead, untouched_since=self._began[alias], also=also, only=only)
+            batch = self._take(model, alias, at_once, before)
+            if batch or at_once < 1:
                 return batch
-            self._old.discard(model)
+            self._seen.add(queue.name)
         # A pass takes what began meanwhile; what it has taken before is left to the next one.
-        return self._take(model, alias, at_once, Taking(also=also if self._watching else (*also, ("fence", 0))))
+        also = also if self._watching else (*also, ("fence", 0))
+        return self._take(model, alias, at_once, Taking(also=also, only=only))
 
     def _take(self, model: type[Any], alias: str, at_once: int, taking: Taking) -> list[tuple[Any, Claim]]:
         return claim(model, using=alias, owner=self._owner, lease=self._lease, limit=at_once, taking=taking)
@@ -291,14 +382,15 @@ class Reconciler:
     def _due_on(self, alias: str) -> bool:
         """Ask for all kinds of an alias in one statement."""
         looks, params = [], []
-        for model, its_alias in self.models:
-            if its_alias == alias:
-                due = model._base_manager.using(alias).filter(
-                    Taking(also=model.can_carry_out()).condition(model.MACHINE)
-                )
+        for queue in self._queues():
+            if queue.alias == alias:
+                taking = Taking(also=queue.lane.also, only=queue.lane.only)
+                due = queue.model._base_manager.using(alias).filter(taking.condition(queue.model.MACHINE))
                 sql, values = due.order_by().values("pk")[:1].query.get_compiler(using=alias).as_sql()
                 looks.append(f"EXISTS ({sql})")
                 params += values
+        if not looks:
+            return False
         with connections[alias].cursor() as cursor:
             cursor.execute(f"SELECT {' OR '.join(looks)}", params)
             return bool(cursor.fetchone()[0])
