@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from django.db import connections
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import BigIntegerField, CharField, F, PositiveIntegerField, Q, QuerySet, TextField, Value
 from django.db.models.functions import Least, Now
 
 from .clock import InSeconds, later_sql, now_sql, seconds_param
@@ -53,6 +53,9 @@ __all__ = [
 
 #: A counter one below the largest that its column holds: a claim must not fail for everybody because of one row (C26).
 _MOST_COUNTED = 2_147_483_646
+
+_PLAIN = {int, str}
+_PLAIN_FIELDS = {CharField, TextField, PositiveIntegerField, BigIntegerField}
 
 # Values an owner may write besides plain ones: what they are is decided by the database's clock.
 NOW = object()
@@ -327,23 +330,23 @@ class Claim:
 
     def _update(self, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool) -> bool:
         connection = connections[self.alias]
-        shape: list[tuple[str, str]] = []
-        params: list[Any] = []
-        for name, value in changes.items():
-            if value is NOW:
-                shape.append((name, "now"))
-            elif type(value) is Later:
-                shape.append((name, "later"))
-                params.append(seconds_param(value.seconds))
-            else:
-                shape.append((name, "value"))
-                params.append(self.model._meta.get_field(name).get_db_prep_save(value, connection))
+        shape = tuple(
+            (name, "now" if value is NOW else "later" if type(value) is Later else "value")
+            for name, value in changes.items()
+        )
         waits = waits or not connection.features.has_select_for_update_skip_locked
-        sql = _owners_update(self.model, connection.vendor, tuple(shape), unless, len(states), waits)
-        mine = (self.model._meta.pk.get_db_prep_value(self.pk, connection), self.fence, *states)
+        sql, fields = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
+        params: list[Any] = [
+            seconds_param(value.seconds) if field is None else _as_param(field, value, connection)
+            for field, value in zip(fields, [v for v in changes.values() if v is not NOW], strict=True)
+        ]
+        mine = (self._key(connection), self.fence)
         with connection.cursor() as cursor:
             cursor.execute(sql, (*params, *mine) if waits else (*params, *mine, *mine))
             return bool(cursor.rowcount == 1)
+
+    def _key(self, connection: Any) -> Any:
+        return self.model._meta.pk.get_db_prep_value(self.pk, connection)
 
     def _rows(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = self.model._base_manager.using(self.alias).filter(pk=self.pk)
@@ -386,64 +389,81 @@ def write_together(
     states = states or (one.machine.claimed,)
     if connection.vendor != "postgresql":
         rows = [{**changes, **{name: values[n] for name, values in each.items()}} for n in range(len(claims))]
-        return {
-            right.pk for right, row in zip(claims, rows, strict=True) if right._update(row, None, states, waits=True)
-        }
-    shape: list[tuple[str, str]] = []
-    params: list[Any] = []
-    field = one.model._meta.get_field
-    for pair in zip((right.pk for right in claims), (right.fence for right in claims), *each.values(), strict=True):
-        params += [
-            field(name).get_db_prep_save(value, connection)
-            for name, value in zip(("id", "fence", *each), pair, strict=True)
-        ]
+        pairs = zip(claims, rows, strict=True)
+        return {right.pk for right, row in pairs if right._update(row, None, states, waits=True)}
+    shape = tuple(
+        (name, "now" if value is NOW else "later" if type(value) is Later else "value")
+        for name, value in changes.items()
+    )
+    columns = [[right.pk for right in claims], [right.fence for right in claims], *each.values()]
+    fields = [one.model._meta.get_field(name) for name in ("id", "fence", *each)]
+    params = [
+        _as_param(fields[n], value, connection) for row in zip(*columns, strict=True) for n, value in enumerate(row)
+    ]
     for name, value in changes.items():
-        shape.append((name, "now" if value is NOW else "later" if type(value) is Later else "value"))
-        if type(value) is Later:
-            params.append(seconds_param(value.seconds))
-        elif value is not NOW:
-            params.append(field(name).get_db_prep_save(value, connection))
+        if value is not NOW:
+            is_later, field = type(value) is Later, one.model._meta.get_field(name)
+            params.append(seconds_param(value.seconds) if is_later else _as_param(field, value, connection))
+    types = [field.db_type(connection) for field in fields]
     with connection.cursor() as cursor:
-        cursor.execute(
-            _owners_batch(one.model, tuple(shape), tuple(each), len(claims), len(states)), (*params, *states)
-        )
+        cursor.execute(_owners_batch(one.model, shape, tuple(each), types, len(claims), states), params)
         return {row[0] for row in cursor.fetchall()}
 
 
-def _owners_batch(model: Any, shape: tuple[tuple[str, str], ...], each: tuple[str, ...], rows: int, states: int) -> str:
+def _owners_batch(
+    model: Any,
+    shape: tuple[tuple[str, str], ...],
+    each: tuple[str, ...],
+    types: Sequence[str],
+    rows: int,
+    states: tuple[str, ...],
+) -> str:
     column, table = _columns(model), _quote(model._meta.db_table)
-    typed = [f"%s::{model._meta.get_field(name).db_type(connections['default'])}" for name in ("id", "fence", *each)]
     names = ", ".join(column[name] for name in ("id", "fence", *each))
     right = {"value": "%s", "now": now_sql("postgresql"), "later": later_sql("postgresql")}
     assignments = [f"{column[name]} = {right[kind]}" for name, kind in shape]
     assignments += [f"{column[name]} = mine.{column[name]}" for name in each]
-    mine = ", ".join([f"({', '.join(typed)})"] * rows)
+    mine = ", ".join([f"({', '.join(f'%s::{kind}' for kind in types)})"] * rows)
+    statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
     return f"""
         WITH mine ({names}) AS (VALUES {mine})
         UPDATE {table} AS run SET {", ".join(assignments)} FROM mine
         WHERE run.{column["id"]} = mine.{column["id"]} AND run.{column["fence"]} = mine.{column["fence"]}
-          AND run.{column["status"]} IN ({", ".join(["%s"] * states)})
+          AND run.{column["status"]} IN ({statuses})
         RETURNING run.{column["id"]}
     """  # noqa: S608 - names of our own columns, quoted
 
 
 @functools.lru_cache(maxsize=1024)
 def _owners_update(
-    model: type[Any], vendor: str, shape: tuple[tuple[str, str], ...], unless: str | None, states: int, waits: bool
-) -> str:
-    column = _columns(model)
-    table = _quote(model._meta.db_table)
+    model: Any,
+    vendor: str,
+    shape: tuple[tuple[str, str], ...],
+    unless: str | None,
+    states: tuple[str, ...],
+    waits: bool,
+) -> tuple[str, list[Any]]:
+    """Return the statement, and for each of its values the field that prepares it; None for a number of seconds."""
+    column, table = _columns(model), _quote(model._meta.db_table)
     right = {"value": "%s", "now": now_sql(vendor), "later": later_sql(vendor)}
     assignments = ", ".join(f"{column[name]} = {right[kind]}" for name, kind in shape)
-    status = ", ".join(["%s"] * states)
-    mine = f"{column['id']} = %s AND {column['fence']} = %s AND {column['status']} IN ({status})"
+    statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
+    mine = f"{column['id']} = %s AND {column['fence']} = %s AND {column['status']} IN ({statuses})"
     where = mine
     if unless is not None:
         where += f" AND {column[unless]} IS NULL"
     if not waits:
         picked = f"SELECT {column['id']} FROM {table} WHERE {mine} FOR UPDATE SKIP LOCKED"  # noqa: S608
         where += f" AND {column['id']} = ({picked})"
-    return f"UPDATE {table} SET {assignments} WHERE {where}"  # noqa: S608 - names of our own columns, quoted
+    fields = [None if kind == "later" else model._meta.get_field(name) for name, kind in shape if kind != "now"]
+    return f"UPDATE {table} SET {assignments} WHERE {where}", fields  # noqa: S608 - names of our own columns, quoted
+
+
+def _as_param(field: Any, value: Any, connection: Any) -> Any:
+    # Text and numbers are what they are: most of what an owner writes needs no preparation.
+    if type(value) in _PLAIN and type(field) in _PLAIN_FIELDS:
+        return value
+    return field.get_db_prep_save(value, connection)
 
 
 def _claim_in_one_statement(

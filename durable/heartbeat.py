@@ -24,6 +24,11 @@ logger = logging.getLogger("durable")
 _BEATS_PER_LEASE = 3
 
 
+#: An idle thread looks for claims so often, in seconds, and ends after so many looks.
+_IDLE_LOOK = 0.25
+_IDLE_LOOKS = 20
+
+
 class Heartbeat:
     """The claims a process holds, and the thread that keeps them."""
 
@@ -56,7 +61,12 @@ class Heartbeat:
     def _sleep_until_needed(self) -> bool:
         """Wait until a claim needs something. Return False when nothing has been held for a while: the thread ends."""
         with self._wake:
-            if not self._held and not self._wake.wait_for(lambda: bool(self._held), timeout=5):
+            # Looking, not listening: telling it of each claim would wake it for every quick run there is.
+            for _ in range(_IDLE_LOOKS):
+                if self._held:
+                    break
+                self._wake.wait(timeout=_IDLE_LOOK)
+            else:
                 self._thread = None
                 return False
             soonest = min(self._next(claim, beat) for claim, beat in self._held.items()) if self._held else 0

@@ -15,6 +15,7 @@ from django.db import connections, models
 from django.db.models.expressions import DatabaseDefault
 
 from .clock import later_sql, now_sql, seconds_param
+from .contract import Machine
 
 __all__ = ["insert", "insert_many"]
 
@@ -37,16 +38,17 @@ def insert(run: Any, using: str, *, lease: float | None) -> bool:
     model: Any = type(run)
     names: list[str] = []
     params: list[Any] = []
-    for field in _plain_fields(model):
+    for field in _given_fields(model):
         value = field.pre_save(run, True)
-        if isinstance(value, DatabaseDefault):
-            continue
+        if isinstance(value, DatabaseDefault) or (value is None and not field.has_db_default()):
+            continue  # what the column holds without being told
         names.append(field.name)
         params.append(field.get_db_prep_save(value, connection))
     if lease is not None:
         params.append(seconds_param(lease))
+    sql = _insert_sql(model, connection.vendor, tuple(names), lease is not None, getattr(run, "step_names", ""))
     with connection.cursor() as cursor:
-        cursor.execute(_insert_sql(model, connection.vendor, tuple(names), lease is not None), params)
+        cursor.execute(sql, params)
         made = bool(cursor.rowcount == 1)
     run._state.db = using
     run._state.adding = not made
@@ -71,14 +73,15 @@ def insert_many(runs: Sequence[Any], using: str, *, due_in: float = 0.0) -> set[
     model: Any = type(runs[0])
     if len(runs) > 1 and not connection.features.can_return_rows_from_bulk_insert:
         return {pk for run in runs for pk in insert_many([run], using, due_in=due_in)}
-    fields = [f for f in _plain_fields(model) if not isinstance(f.pre_save(runs[0], True), DatabaseDefault)]
+    fields = [field for field in _given_fields(model) if any(_is_given(field, run) for run in runs)]
     params: list[Any] = []
     for run in runs:
         params += [field.get_db_prep_save(field.pre_save(run, True), connection) for field in fields]
-        params.append(seconds_param(due_in))
-    names = tuple(field.name for field in fields)
+        if due_in:
+            params.append(seconds_param(due_in))
+    sql = _insert_many_sql(model, connection.vendor, tuple(field.name for field in fields), len(runs), bool(due_in))
     with connection.cursor() as cursor:
-        cursor.execute(_insert_many_sql(model, connection.vendor, names, len(runs)), params)
+        cursor.execute(sql, params)
         if len(runs) == 1:
             made = {runs[0].pk} if cursor.rowcount == 1 else set()
         else:
@@ -90,12 +93,20 @@ def insert_many(runs: Sequence[Any], using: str, *, due_in: float = 0.0) -> set[
     return made
 
 
+def _is_given(field: Any, run: Any) -> bool:
+    value = field.pre_save(run, True)
+    return not isinstance(value, DatabaseDefault) and (value is not None or field.has_db_default())
+
+
 @functools.lru_cache(maxsize=64)
-def _insert_many_sql(model: Any, vendor: str, names: tuple[str, ...], rows: int) -> str:
+def _insert_many_sql(model: Any, vendor: str, names: tuple[str, ...], rows: int, later: bool) -> str:
     quote = '"{}"'.format
     column = {field.name: quote(field.column) for field in model._meta.concrete_fields}
-    targets = ", ".join(column[name] for name in (*names, "created_at", "updated_at", "due_at"))
-    row = ", ".join([*["%s"] * len(names), now_sql(vendor), now_sql(vendor), later_sql(vendor)])
+    alike = _alike(model, born_claimed=False, step_names="")
+    targets = ", ".join(column[name] for name in (*names, *alike, "created_at", "updated_at", "due_at"))
+    now = now_sql(vendor)
+    same = [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
+    row = ", ".join([*["%s"] * len(names), *same, now, now, later_sql(vendor) if later else now])
     returning = f" RETURNING {column['id']}" if rows > 1 else ""
     return (  # names of our own columns, quoted
         f"INSERT INTO {quote(model._meta.db_table)} ({targets}) VALUES {', '.join([f'({row})'] * rows)} "  # noqa: S608
@@ -104,23 +115,42 @@ def _insert_many_sql(model: Any, vendor: str, names: tuple[str, ...], rows: int)
 
 
 @functools.cache
-def _plain_fields(model: Any) -> tuple[models.Field[Any, Any], ...]:
-    by_the_database = {*_NOW, "lease_expires_at"}
-    return tuple(
-        field for field in model._meta.concrete_fields if not field.generated and field.name not in by_the_database
-    )
+def _given_fields(model: Any) -> tuple[models.Field[Any, Any], ...]:
+    """Return the fields whose values differ from one new run to the next."""
+    alike = {*_alike(model, born_claimed=False, step_names=""), *_NOW, "lease_expires_at"}
+    return tuple(field for field in model._meta.concrete_fields if not field.generated and field.name not in alike)
+
+
+def _alike(model: Any, *, born_claimed: bool, step_names: str) -> dict[str, str | int]:
+    """Return what is the same for every new run of a kind: part of the statement's text, not of its parameters."""
+    machine: Machine = model.MACHINE
+    alike: dict[str, str | int] = {
+        "status": machine.claimed if born_claimed else machine.waiting,
+        "fence": int(born_claimed),
+        "attempts": int(born_claimed),
+        "losses": 0,
+        "last_error": "",
+        "failures": "[]",
+        "step_log": "{}",
+        "step_names": step_names,
+    }
+    has = {field.name for field in model._meta.concrete_fields}
+    return {name: value for name, value in alike.items() if name in has}
 
 
 @functools.lru_cache(maxsize=1024)
-def _insert_sql(model: Any, vendor: str, names: tuple[str, ...], leased: bool) -> str:
+def _insert_sql(model: Any, vendor: str, names: tuple[str, ...], born_claimed: bool, step_names: str) -> str:
     quote = '"{}"'.format
     column = {field.name: quote(field.column) for field in model._meta.concrete_fields}
-    targets = [column[name] for name in (*names, *_NOW)]
-    values = ["%s"] * len(names) + [now_sql(vendor)] * len(_NOW)
-    if leased:
+    alike = _alike(model, born_claimed=born_claimed, step_names=step_names)
+    targets = [column[name] for name in (*names, *alike, *_NOW)]
+    values = ["%s"] * len(names)
+    values += [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
+    values += [now_sql(vendor)] * len(_NOW)
+    if born_claimed:
         targets.append(column["lease_expires_at"])
         values.append(later_sql(vendor))
-    return (  # names of our own columns, quoted
+    return (  # names of our own columns, quoted; words of a Machine and names of methods, which need no escape
         f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(targets)}) VALUES ({', '.join(values)}) "  # noqa: S608
         "ON CONFLICT DO NOTHING"
     )

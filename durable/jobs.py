@@ -99,6 +99,11 @@ class Job(Run):
     retired_steps: ClassVar[list[str]] = []
     max_losses: ClassVar[int | None] = None
 
+    # Of an attempt under way, on this instance only.
+    _in_hand: str = ""
+    _log_to_be: dict[str, Any] = {}
+    _logged_fence: int | None = None
+
     status = models.CharField(max_length=16, default=PENDING, editable=False)
     step_names = models.TextField(blank=True, default="", editable=False)
     step_log = models.JSONField(default=dict, editable=False)
@@ -177,19 +182,20 @@ class Job(Run):
 
     def receipts(self) -> list[Receipt]:
         """Return one receipt per step, in the order they run; `at` is None where a step is still to come."""
+        by = self._who_did_what()
         found = []
         for name, step in self.steps().items():
-            log = self.step_log.get(name, {})
+            at, log = getattr(self, step.column), self.step_log.get(name, {})
+            owner, fence = by.get(name, ("", None))
             failed = sum(entry.get("step") == name for entry in self.failures)
-            at = getattr(self, step.column)
             found.append(
                 Receipt(
                     step=name,
                     guarantee=step.guarantee,
                     at=at,
                     took=log.get("took"),
-                    owner=log.get("by", ""),
-                    fence=log.get("fence"),
+                    owner=owner,
+                    fence=fence,
                     starts=log.get("starts", 1) if at else failed,
                 )
             )
@@ -262,6 +268,7 @@ class Job(Run):
 
     def advance(self, claim: Claim) -> None:
         """Do the steps without a receipt, in order, each with its receipt. The last one settles the job."""
+        self._log_to_be, self._logged_fence = self.step_log, None
         todo = [step for step in self.steps().values() if getattr(self, step.column) is None]
         if not todo:
             claim.settle(DONE, **starting.landing(type(self)))
@@ -275,13 +282,14 @@ class Job(Run):
                 # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
                 self.__dict__.update(before)
             self._learn(step, written)
-            signals.send(signals.step_done, self, step=step.name, claim=claim)
+            if signals.step_done.receivers:
+                signals.send(signals.step_done, self, step=step.name, claim=claim)
         self._in_hand = ""
 
     def fail(self, claim: Claim, error: BaseException) -> str:
         """Keep the error on the row and release the job for a later attempt, or give it up when the budget is spent."""
         label = claim.by
-        step = getattr(self, "_in_hand", "")
+        step = self._in_hand
         entry = failure(self, step=step, error=error, owner=label, at=clock.read(connections[claim.alias]))
         said = f"{entry['type']}: {error}" if str(error) else entry["type"]
         changes: dict[str, Any] = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0}
@@ -334,7 +342,7 @@ class Job(Run):
         took = time.monotonic() - began
         late: dict[str, Any] = dict(fields)
         if took >= _WORTH_A_WRITE:
-            late["step_log"] = self._log(step, claim, took)
+            late["step_log"] = self._log(step, claim, took) or self.step_log
             if not last:
                 late["lease_expires_at"] = Later(claim.lease)
         if late:
@@ -361,24 +369,37 @@ class Job(Run):
         return commit(claim, step.column, receipt)
 
     def _stamp(self, step: Step, claim: Claim, took: float | None, *, last: bool) -> dict[str, Any]:
-        stamp: dict[str, Any] = {
-            step.column: NOW,
-            "step_log": self._log(step, claim, took),
-            "attempts": 1,
-            "losses": 0,
-            "last_error": "",
-        }
+        stamp: dict[str, Any] = {step.column: NOW}
+        log = self._log(step, claim, took)
+        if log is not None:
+            stamp["step_log"] = log
+        # Written only where they change something: an owner's copy is the truth while its fence holds.
+        if self.attempts != 1:
+            stamp["attempts"] = 1
+        if self.losses:
+            stamp["losses"] = 0
+        if self.last_error:
+            stamp["last_error"] = ""
         if last:
             return {**stamp, **claim.settling(DONE), **starting.landing(type(self))}
         return {**stamp, "lease_expires_at": Later(claim.lease), "updated_at": NOW}
 
-    def _log(self, step: Step, claim: Claim, took: float | None) -> dict[str, Any]:
-        entry: dict[str, Any] = {"by": claim.by, "fence": claim.fence}
+    def _log(self, step: Step, claim: Claim, took: float | None) -> dict[str, Any] | None:
+        """
+        Return the step log with what is worth saying of this step, or None where nothing is.
+
+        Who holds the run is said by the first receipt under each fence; it is so for those that follow.
+        """
+        entry: dict[str, Any] = {}
+        if self._logged_fence != claim.fence:
+            entry = {"by": claim.by, "fence": claim.fence}
         if took is not None:
             entry["took"] = round(took, 3)
-        failed = sum(entry.get("step") == step.name for entry in self.failures)
+        failed = sum(one.get("step") == step.name for one in self.failures)
         if failed:
             entry["starts"] = failed + 1
+        if not entry:
+            return None
         self._log_to_be = {**self.step_log, step.name: entry}
         return self._log_to_be
 
@@ -405,6 +426,7 @@ class Job(Run):
         """Make this instance show what the row now holds, as a resumed run would read it."""
         self.__dict__.pop(step.column, None)  # read from the row when somebody asks
         self.attempts, self.losses, self.last_error, self.step_log = 1, 0, "", self._log_to_be
+        self._logged_fence = self.fence
         if written:
             self.refresh_from_db(fields=sorted(written))
 
@@ -426,6 +448,18 @@ class Job(Run):
 
     def _carries_other_steps(self) -> bool:
         return self._row().open().exclude(step_names=self.names_of_steps()).exists()
+
+    def _who_did_what(self) -> dict[str, tuple[str, int | None]]:
+        """Return owner and fence of each receipt: those of the last one before it, in time, that names them."""
+        found: dict[str, tuple[str, int | None]] = {}
+        recorded = [(getattr(self, step.column), name) for name, step in self.steps().items()]
+        latest: tuple[str, int | None] = ("", None)
+        for _, name in sorted((pair for pair in recorded if pair[0] is not None), key=lambda pair: pair[0]):
+            log = self.step_log.get(name, {})
+            if "fence" in log:
+                latest = (log["by"], log["fence"])
+            found[name] = latest
+        return found
 
     def _own_values(self) -> dict[str, Any]:
         """Return a copy of the job's own fields as they are loaded, safe from changes made in place."""

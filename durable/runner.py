@@ -144,6 +144,10 @@ class Reconciler:
         self._work(lambda: None)
         return self.report
 
+    def leave_to_backoff(self) -> None:
+        """From now on take only what is due: what was not has had its turn in this session."""
+        self._boot = False
+
     def watch(self, poll: float) -> Report:
         """Carry runs on until told to stop, looking for due ones every `poll` seconds."""
         self._watching = True

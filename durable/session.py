@@ -136,6 +136,7 @@ def _passes(reconciler: Reconciler, models: list[type[Any]], shutdown: Shutdown,
         if bar.is_shown:
             bar.expect(sum(kinds.rows_of(model).open().count() for model in models))
         reconciler.run_pass()
+        reconciler.leave_to_backoff()
         nap = _until_a_lease_lapses(models)
         if nap is None or shutdown.stopping() or time.monotonic() + nap > give_up:
             return

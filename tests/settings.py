@@ -11,3 +11,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # A file, not memory: threads and child processes open it too.
     DATABASES["default"]["TEST"] = {"NAME": str(DATABASES["default"]["NAME"]) + ".test"}
+
+# The pages are tested from the sources; nothing collects static files for the suite.
+WHITENOISE_AUTOREFRESH = True
+WHITENOISE_USE_FINDERS = True

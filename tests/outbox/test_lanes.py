@@ -110,7 +110,9 @@ def test_a_worker_that_was_killed_frees_its_place_when_its_lease_lapses(topic, f
     outbox.post_many(topic(concurrency=1), [{}] * 2)
     (lane,) = Model.lanes("default")
     with lane.admission() as room:
-        batch = claim(Message, using="default", owner="gone/1", lease=60, limit=room.left, taking=Taking(also=lane.also))
+        batch = claim(
+            Message, using="default", owner="gone/1", lease=60, limit=room.left, taking=Taking(also=lane.also)
+        )
         room.took(batch)
     drain()
     assert far_side.calls == []  # its place is taken
