@@ -132,7 +132,7 @@ def test_messages_of_one_ordering_key_are_sent_in_the_order_they_were_posted(top
 
     for _ in range(3):
         drain()
-    blocked = [key for key in far_side.keys]
+    blocked = list(far_side.keys)
     make_due()
     for _ in range(20):
         drain()
