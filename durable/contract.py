@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from django.db import connections
-from django.db.models import BigIntegerField, CharField, F, PositiveIntegerField, Q, QuerySet, TextField, Value
+from django.db.models import BigIntegerField, CharField, F, PositiveIntegerField, Q, QuerySet, TextField
 from django.db.models.functions import Least, Now
 
 from .clock import InSeconds, later_sql, now_sql, seconds_param
@@ -51,14 +51,15 @@ __all__ = [
     "write_together",
 ]
 
-#: A counter one below the largest that its column holds: a claim must not fail for everybody because of one row (C26).
-_MOST_COUNTED = 2_147_483_646
 
 _PLAIN = {int, str}
 _PLAIN_FIELDS = {CharField, TextField, PositiveIntegerField, BigIntegerField}
 
 # Values an owner may write besides plain ones: what they are is decided by the database's clock.
 NOW = object()
+
+#: One row that cannot be counted further must not make the claim of all the others fail.
+_MOST_ATTEMPTS = 2**31 - 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -526,11 +527,10 @@ def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...], on
             FOR UPDATE SKIP LOCKED
         )
         UPDATE {table} AS run SET
-            {column["losses"]} = LEAST(run.{column["losses"]}, {_MOST_COUNTED})
-                + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
+            {column["losses"]} = run.{column["losses"]} + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
             {column["status"]} = %s,
             {column["fence"]} = run.{column["fence"]} + 1,
-            {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST_COUNTED}) + 1,
+            {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST_ATTEMPTS}) + 1,
             {column["lease_expires_at"]} = {later_sql("postgresql")},
             {column["owner"]} = %s,
             {column["updated_at"]} = {now}
@@ -553,7 +553,7 @@ def _claim_one_by_one(
         taken = rows.filter(taking.condition(machine), pk=pk, fence=fence, status=status).update(
             status=machine.claimed,
             fence=fence + 1,
-            attempts=Least(F("attempts"), Value(_MOST_COUNTED)) + 1,
+            attempts=Least(F("attempts"), _MOST_ATTEMPTS) + 1,
             losses=losses + lapsed,
             lease_expires_at=InSeconds(lease),
             owner=owner,

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from django.db import Error, InterfaceError, OperationalError, connections, transaction
 
 from .contract import Claim
-from .errors import DurableError, LostLease, StepTimeout
+from .errors import DurableError, LostLease, StepTimeout, text_of
 
 __all__ = ["commit", "outside_transaction", "timed"]
 
@@ -29,6 +29,7 @@ T = TypeVar("T")
 #: SQLSTATE of a serialization failure and of a deadlock (PostgreSQL's documentation, appendix A).
 _ROLLED_BACK_BY_THE_DATABASE = {"40001", "40P01"}
 _INERROR = 3  # libpq's PQTRANS_INERROR
+_CANCEL_TIMEOUT = 2.0  # seconds to reach the server with a cancel request
 
 
 def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
@@ -42,12 +43,14 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
         LostLease: the run has a newer owner; nothing was written.
         Exception: whatever the work raised; nothing was written.
     """
-    connection = connections[claim.alias]
+    connection: Any = connections[claim.alias]
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
+        raw = None
         try:
             with transaction.atomic(using=claim.alias, durable=True):
+                raw = connection.connection
                 result = work()
                 _refuse_broken(connection)
                 finished = [result]
@@ -64,7 +67,7 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
             if finished and _wrote(claim, column, connection):
                 logger.exception("after commit kind=%s pk=%s receipt=%s", claim.model._meta.label, claim.pk, column)
                 return finished[0]
-            if not _undone_by_the_database(error, connection):
+            if not _undone_by_the_database(error, connection, raw):
                 raise
             give_up = give_up or time.monotonic() + claim.lease
             if time.monotonic() > give_up:
@@ -130,7 +133,7 @@ def _wrote(claim: Claim, column: str, connection: Any) -> bool:
             time.sleep(0.2)
 
 
-def _undone_by_the_database(error: Exception, connection: Any) -> bool:
+def _undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool:
     """Return whether the database itself ended the transaction, so that beginning it again is right."""
     if not isinstance(error, Error):
         return False
@@ -141,7 +144,8 @@ def _undone_by_the_database(error: Exception, connection: Any) -> bool:
         return True
     if not isinstance(error, OperationalError | InterfaceError):
         return False
-    lost = connection.connection is None or not connection.is_usable()
+    # Leaving the transaction may have opened a new connection already; the one it ran on is what counts.
+    lost = raw is None or connection.connection is not raw or not connection.is_usable()
     if lost:
         connection.close()
     return lost
@@ -149,11 +153,12 @@ def _undone_by_the_database(error: Exception, connection: Any) -> bool:
 
 def _cutter(using: str) -> Callable[[], None] | None:
     """
-    Return what ends this thread's open transaction from another thread: shutting down its socket.
+    Return what ends this thread's open transaction from another thread: a cancel request, then its socket shut down.
 
     The server sees the client gone and rolls back, through a pooler too; the thread gets an error at its next statement.
+    It looks at the socket between two statements only, so the one it may be working on is canceled first.
     """
-    connection = connections[using]
+    connection: Any = connections[using]
     if connection.vendor != "postgresql" or connection.connection is None:
         return None
     raw = connection.connection
@@ -161,6 +166,8 @@ def _cutter(using: str) -> Callable[[], None] | None:
     def cut() -> None:
         if raw.closed:
             return
+        with contextlib.suppress(connection.Database.Error):
+            raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(raw.fileno())) as wire:
             wire.shutdown(socket.SHUT_RDWR)
 
@@ -168,4 +175,4 @@ def _cutter(using: str) -> Callable[[], None] | None:
 
 
 def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    return f"{type(error).__name__}: {text_of(error)}".splitlines()[0][:200]

@@ -18,6 +18,7 @@ __all__ = [
     "StepTimeout",
     "Wait",
     "WorkerLost",
+    "text_of",
 ]
 
 #: Ten years, as for a Backoff: what is further away no database stores alike, and none could be waited for.
@@ -115,3 +116,11 @@ class NotConfigured(DurableError):
 
 class NotRecorded(DurableError):
     """A message was sent, and its receipt could not be written. The record of its attempt stays open, for people to see."""
+
+
+def text_of(error: BaseException) -> str:
+    """Return what an error says; an error that cannot be printed must not take the run's record with it."""
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001 - any __str__ may raise anything
+        return f"(its text cannot be read: {type(broken).__name__})"

@@ -22,11 +22,7 @@ logger = logging.getLogger("durable")
 
 #: A lease of L seconds is renewed every L / 3: two renewals may fail before it lapses.
 _BEATS_PER_LEASE = 3
-
-
-#: An idle thread looks for claims so often, in seconds, and ends after so many looks.
-_IDLE_LOOK = 0.25
-_IDLE_LOOKS = 20
+_LINGER = 5.0  # seconds the thread stays when nothing is held
 
 
 class Heartbeat:
@@ -36,6 +32,7 @@ class Heartbeat:
         self._held: dict[Claim, float] = {}  # claim → when its lease is renewed next, monotonic
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._idle = False
 
     def hold(self, claim: Claim) -> None:
         """Renew that claim's lease from now on."""
@@ -44,6 +41,8 @@ class Heartbeat:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._beat, name="durable-heartbeat", daemon=True)
                 self._thread.start()
+            elif self._idle:
+                self._wake.notify()
 
     def let_go(self, claim: Claim) -> None:
         """Stop renewing it."""
@@ -60,15 +59,14 @@ class Heartbeat:
 
     def _sleep_until_needed(self) -> bool:
         """Wait until a claim needs something. Return False when nothing has been held for a while: the thread ends."""
+        if not self._held:
+            connections.close_all()  # idle, it must not be what keeps a database from being dropped
         with self._wake:
-            # Looking, not listening: telling it of each claim would wake it for every quick run there is.
-            for _ in range(_IDLE_LOOKS):
-                if self._held:
-                    break
-                self._wake.wait(timeout=_IDLE_LOOK)
-            else:
+            self._idle = not self._held
+            if self._idle and not self._wake.wait_for(lambda: bool(self._held), timeout=_LINGER):
                 self._thread = None
                 return False
+            self._idle = False
             soonest = min(self._next(claim, beat) for claim, beat in self._held.items()) if self._held else 0
             # Short naps instead of one long one: a step may set its deadline at any moment without telling us.
             self._wake.wait(timeout=max(0.0, min(soonest - time.monotonic(), 0.5)))

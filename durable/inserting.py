@@ -23,7 +23,7 @@ __all__ = ["insert", "insert_many"]
 _NOW = ("created_at", "updated_at", "due_at")
 
 
-def insert(run: Any, using: str, *, lease: float | None) -> bool:
+def insert(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO NOTHING") -> bool:
     """
     Insert a new run, due now. Return False, and change nothing, if its key or its place in flight is taken.
 
@@ -31,6 +31,7 @@ def insert(run: Any, using: str, *, lease: float | None) -> bool:
         run: an unsaved run.
         using: the database alias; inside or outside a transaction.
         lease: seconds, for a run that is born claimed; None for one that waits for a claimer.
+        on_conflict: "DO NOTHING", or "" for the database's own error.
 
     The columns that the database fills in are read from the row when somebody asks for them.
     """
@@ -46,7 +47,8 @@ def insert(run: Any, using: str, *, lease: float | None) -> bool:
         params.append(field.get_db_prep_save(value, connection))
     if lease is not None:
         params.append(seconds_param(lease))
-    sql = _insert_sql(model, connection.vendor, tuple(names), lease is not None, getattr(run, "step_names", ""))
+    step_names = getattr(run, "step_names", "")
+    sql = _insert_sql(model, connection.vendor, tuple(names), lease is not None, step_names, on_conflict)
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         made = bool(cursor.rowcount == 1)
@@ -139,7 +141,9 @@ def _alike(model: Any, *, born_claimed: bool, step_names: str) -> dict[str, str 
 
 
 @functools.lru_cache(maxsize=1024)
-def _insert_sql(model: Any, vendor: str, names: tuple[str, ...], born_claimed: bool, step_names: str) -> str:
+def _insert_sql(
+    model: Any, vendor: str, names: tuple[str, ...], born_claimed: bool, step_names: str, on_conflict: str
+) -> str:
     quote = '"{}"'.format
     column = {field.name: quote(field.column) for field in model._meta.concrete_fields}
     alike = _alike(model, born_claimed=born_claimed, step_names=step_names)
@@ -150,7 +154,7 @@ def _insert_sql(model: Any, vendor: str, names: tuple[str, ...], born_claimed: b
     if born_claimed:
         targets.append(column["lease_expires_at"])
         values.append(later_sql(vendor))
-    return (  # names of our own columns, quoted; words of a Machine and names of methods, which need no escape
-        f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(targets)}) VALUES ({', '.join(values)}) "  # noqa: S608
-        "ON CONFLICT DO NOTHING"
-    )
+    # Names of our own columns, quoted; words of a Machine and names of methods, which need no escape.
+    into = f"{quote(model._meta.db_table)} ({', '.join(targets)})"
+    sql = f"INSERT INTO {into} VALUES ({', '.join(values)})"  # noqa: S608
+    return f"{sql} ON CONFLICT {on_conflict}" if on_conflict else sql

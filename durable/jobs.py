@@ -25,7 +25,7 @@ from .backoff import Backoff
 from .conf import setting
 from .contract import NOW, Claim, Later, Machine, Taking, claim, transition
 from .effects import commit, outside_transaction, timed
-from .errors import InsideTransaction, Refused, WorkerLost
+from .errors import InsideTransaction, Refused, WorkerLost, text_of
 from .owner import current, parse
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
 from .steps import Step
@@ -280,7 +280,7 @@ class Job(Run):
                 written = self._do(step, claim, last=step is todo[-1])
             finally:
                 # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
-                self.__dict__.update(before)
+                self._put_back(before)
             self._learn(step, written)
             if signals.step_done.receivers:
                 signals.send(signals.step_done, self, step=step.name, claim=claim)
@@ -291,10 +291,10 @@ class Job(Run):
         label = claim.by
         step = self._in_hand
         entry = failure(self, step=step, error=error, owner=label, at=clock.read(connections[claim.alias]))
-        said = f"{entry['type']}: {error}" if str(error) else entry["type"]
+        said = f"{entry['type']}: {text_of(error)}" if text_of(error) else entry["type"]
         changes: dict[str, Any] = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0}
         if isinstance(error, Refused):
-            changes["last_error"] = clean_text(f"{step} refused: {error}")
+            changes["last_error"] = clean_text(f"{step} refused: {text_of(error)}")
         elif self.backoff.spent(self.attempts):
             changes["last_error"] = clean_text(f"given up after {self.attempts} attempts: {said}")
         else:
@@ -308,16 +308,21 @@ class Job(Run):
         """Record that the owner before us vanished. Return whether the job was given up because of it."""
         before = parse(claim.lost_owner or "")
         name = before.label if before else claim.lost_owner or "an unknown owner"
-        step = next((step.name for step in self.steps().values() if getattr(self, step.column) is None), "")
+        step = next(
+            (step.name for step in self.steps().values() if getattr(self, step.column) is None), "the settlement"
+        )
         most = self.max_losses if self.max_losses is not None else setting("MAX_LOSSES")
-        error = WorkerLost(f"{name} vanished during {step or 'the settlement'} (loss {self.losses} in a row)")
+        error = WorkerLost(f"{name} vanished during {step} (loss {self.losses} in a row)")
         entry = failure(self, step=step, error=error, owner=name, at=clock.read(connections[claim.alias]))
         entry["attempt"] = self.attempts - 1
         self.failures = [entry, *self.failures][:FAILURES_KEPT]
         if self.losses < most and not self.backoff.spent(self.attempts - 1):
             claim.write({"failures": self.failures, "last_error": f"WorkerLost: {error}"})
             return False
-        said = f"given up: the worker was lost {self.losses} times in a row, last {name} during {step}"
+        if self.losses < most:
+            said = f"given up after {self.attempts - 1} attempts: WorkerLost: {error}"
+        else:
+            said = f"given up: the worker was lost {self.losses} times in a row, last {name} during {step}"
         claim.settle(DEAD, failures=self.failures, last_error=said, **starting.landing(type(self)))
         return True
 
@@ -416,7 +421,11 @@ class Job(Run):
             if name not in self._own_names():
                 message = f"step {step.name!r} returned {name!r}, which is not one of the job's own fields"
                 raise Refused(message)
-        return {self._meta.get_field(name).name: value for name, value in returned.items()}
+        own: dict[str, Any] = {name: self._meta.get_field(name) for name in returned}
+        return {
+            own[name].name: getattr(value, own[name].target_field.attname) if isinstance(value, models.Model) else value
+            for name, value in returned.items()
+        }
 
     @classmethod
     def _own_names(cls) -> frozenset[str]:
@@ -469,6 +478,16 @@ class Job(Run):
             for field in self._meta.concrete_fields
             if field.name not in guarded and field.attname in values
         }
+
+    def _put_back(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+        relations: list[Any] = [field for field in self._meta.concrete_fields if field.is_relation]
+        for field in relations:
+            if field.is_cached(self):
+                related = field.get_cached_value(self)
+                value = None if related is None else getattr(related, field.target_field.attname)
+                if value != self.__dict__.get(field.attname):
+                    field.delete_cached_value(self)
 
     def _row(self) -> RunQuerySet:
         return RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)

@@ -21,7 +21,7 @@ from .attempt import Outcome, attempt
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim, reap, transition
 from .effects import outside_transaction
-from .errors import InsideTransaction, NotConfigured, NotRecorded, Refused, Wait, WorkerLost
+from .errors import InsideTransaction, NotConfigured, NotRecorded, Refused, Wait, WorkerLost, text_of
 from .lanes import Lane
 from .owner import current, parse
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
@@ -194,9 +194,9 @@ class Message(Run):
         if isinstance(error, NotRecorded):
             raise error
         handler = topics.find(self.topic)
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        said = f"{type(error).__name__}: {text_of(error)}" if text_of(error) else type(error).__name__
         if isinstance(error, NotConfigured):
-            pauses.pause(self.topic, reason=f"not configured: {error}", seconds=_RECHECK, using=claim.alias)
+            pauses.pause(self.topic, reason=f"not configured: {text_of(error)}", seconds=_RECHECK, using=claim.alias)
             left: dict[str, Any] = {"due_in": _RECHECK, "attempts": max(0, self.attempts - 1), "losses": 0}
             left["last_error"] = clean_text(said)
             sending.close(self, claim, "unconfigured", error, lambda: claim.release(**left))
@@ -204,7 +204,7 @@ class Message(Run):
         entry = failure(self, step=self.topic, error=error, owner=claim.by, at=clock.read(connections[claim.alias]))
         changes: dict[str, Any] = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0}
         if isinstance(error, Refused):
-            changes["last_error"] = clean_text(f"refused: {error}")
+            changes["last_error"] = clean_text(f"refused: {text_of(error)}")
             sending.close(self, claim, "refused", error, lambda: claim.settle(FAILED, **changes))
             return FAILED
         if handler is not None and handler.spent(self.attempts):

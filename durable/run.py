@@ -17,7 +17,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from .contract import Machine, Taking
-from .errors import DurableError
+from .errors import DurableError, text_of
 from .ids import uuid7
 from .lanes import Lane
 
@@ -217,7 +217,7 @@ def failure(run: Run, *, step: str, error: BaseException, owner: str, at: dateti
         "attempt": run.attempts,
         "step": step,
         "type": type(error).__name__,
-        "message": clean_text(str(error), _MESSAGE_CHARACTERS),
+        "message": clean_text(text_of(error), _MESSAGE_CHARACTERS),
         "owner": owner,
     }
 

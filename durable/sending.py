@@ -20,7 +20,7 @@ from .clock import now_sql
 from .conf import setting
 from .contract import Claim, write_together
 from .effects import timed
-from .errors import LostLease, NotRecorded, RetryAfter, Wait
+from .errors import LostLease, NotRecorded, RetryAfter, Wait, text_of
 from .run import clean_text
 
 __all__ = ["close", "send", "send_together", "tell_reaped"]
@@ -75,7 +75,7 @@ def send_together(batch: Sequence[tuple[Any, Claim]], handler: Any, states: tupl
 
 def close(message: Any, claim: Claim, outcome: str, error: BaseException, write: Callable[[], Any]) -> None:
     """Write how the message goes on, and complete the attempt's record, in one transaction."""
-    said = {"outcome": outcome, "code": _code(error), "error": clean_text(str(error), 4_000)}
+    said = {"outcome": outcome, "code": _code(error), "error": clean_text(text_of(error), 4_000)}
     try:
         with transaction.atomic(using=claim.alias):
             write()
@@ -284,9 +284,14 @@ def _timeout(handler: Any) -> float:
 
 
 def _id_of(result: Any) -> str:
-    return "" if result is None else clean_text(str(result), 200)[:200]
+    if result is None:
+        return ""
+    try:
+        return clean_text(str(result), 200)[:200]
+    except Exception:  # noqa: BLE001 - sent is sent, whatever the handler's answer does when it is printed
+        return ""
 
 
 def _code(error: BaseException) -> str:
-    code = getattr(error, "code", None)
+    code = getattr(error, "code", None) or getattr(error, "smtp_code", None)
     return clean_text(str(code if isinstance(code, str | int) else type(error).__name__), 50)[:50]

@@ -33,6 +33,8 @@ def start_server() -> str:
 
     atexit.register(remove)
     server.psql("ALTER SYSTEM SET max_connections = 300")
+    # Processes are killed here, the machine is not: each test empties every table, which waits for the disk otherwise.
+    server.psql("ALTER SYSTEM SET fsync = off")
     server.psql("ALTER SYSTEM SET log_min_messages = 'fatal'")
     restart(server)
     return server.get_uri()

@@ -1,7 +1,7 @@
 """Models of the suite's own app: small jobs whose effects can be counted."""
 
-import datetime
 import uuid
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from django.db import models
@@ -164,7 +164,7 @@ class Typed(Job):
         return {
             "amount": Decimal("10.10"),
             "uid": uuid.UUID(int=1),
-            "at": datetime.datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=datetime.UTC),
+            "at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
             "large": 2**63 + 1,
             "ratio": 1.0,
             "listed": ("a", 1),

@@ -1,6 +1,7 @@
 """What every test of `durable` finds: a process without hooks, and short words for the effects of a run."""
 
 import pytest
+from django.db import connection
 
 from tests.app.models import Effect
 from tests.app.orders import HOOKS
@@ -22,3 +23,15 @@ def effects():
         return list(Effect.objects.filter(run=run.pk).order_by("pk").values_list("name", flat=True))
 
     return of
+
+
+@pytest.fixture
+def report(record_property, request, capsys):
+    """Print how many points a test killed a process at."""
+
+    def say(what: str, points: int) -> None:
+        record_property("kill points", points)
+        with capsys.disabled():
+            print(f"\n  {points} kill points: {what} ({connection.vendor})")
+
+    return say

@@ -8,7 +8,9 @@ from durable.attempt import Outcome
 from durable.testing import run_until_settled
 from tests.app.models import Budgeted, Errand, Told
 
-pytestmark = pytest.mark.django_db(transaction=True)
+from .marks import commits
+
+pytestmark = commits
 
 
 def seconds_until_due(job) -> float:
