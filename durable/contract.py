@@ -20,7 +20,7 @@ runs whose time has come and runs whose owner vanished stand in it side by side,
 A *receipt* is written in the transaction of the effect that it records. That is what `Claim.write` is called for inside
 a transaction, before the effect: the UPDATE takes the row lock, so nobody can take the run until the transaction ends.
 
-What follows: Machine · transition · claim · release_early · reap · Claim · write_together.
+What follows: Machine · transition · claim · release_early · reap · put_back · Claim · write_together.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ __all__ = [
     "Machine",
     "Taking",
     "claim",
+    "put_back",
     "reap",
     "release_early",
     "transition",
@@ -197,6 +198,18 @@ def reap(rows: QuerySet[Any], *, fence: int, **fields: Any) -> bool:
     settled = {"status": machine.dead, "settled_at": Now(), "updated_at": Now(), "due_at": None}
     left = {"lease_expires_at": None, "owner": ""}
     return rows.filter(free, status__in=machine.open, fence=fence).update(**settled, **left, **fields) > 0
+
+
+def put_back(rows: QuerySet[Any], *, fence: int, **fields: Any) -> bool:
+    """
+    Let a run wait again whose owner vanished before it began anything. Return whether it was as the caller saw it.
+
+    Its fence stays, and so does the time of its last change: nothing was done to it.
+    """
+    machine: Machine = rows.model.MACHINE
+    free = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=Now())
+    left = {"status": machine.waiting, "lease_expires_at": None, "owner": ""}
+    return rows.filter(free, status=machine.claimed, fence=fence).update(**left, **fields) > 0
 
 
 class Claim:

@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from . import clock, explain, pauses, sending, topics
 from .attempt import Outcome, attempt
 from .conf import setting
-from .contract import Claim, Machine, Taking, claim, reap, transition
+from .contract import Claim, Machine, Taking, claim, put_back, reap, transition
 from .effects import outside_transaction
 from .errors import InsideTransaction, NotConfigured, NotRecorded, Refused, Wait, WorkerLost, text_of
 from .lanes import Lane
@@ -219,6 +219,11 @@ class Message(Run):
     def lost(self, claim: Claim) -> bool:
         """Record that the owner before us vanished. A message whose budget that spent is reaped, and never claimed."""
         name = _label(claim.lost_owner or "")
+        if not self.log.filter(fence=claim.fence - 1).exists():
+            # Claimed, and not begun: it stood behind others in a batch. That is no attempt of this message.
+            self.attempts, self.losses = max(1, self.attempts - 1), max(0, self.losses - 1)
+            claim.write({"attempts": self.attempts, "losses": self.losses})
+            return False
         error = WorkerLost(
             f"{name} vanished with the message in hand (loss {self.losses} in a row); it may have been sent"
         )
@@ -229,30 +234,37 @@ class Message(Run):
         return False
 
     @classmethod
-    def _reap(cls, using: str, handler: topics.Handler) -> int:
-        """Settle as dead the messages that nobody holds and whose budget is spent; their fences stay. Return how many."""
-        rows, reaped = cls._base_manager.using(using), 0
+    def _reap(cls, using: str, handler: topics.Handler) -> None:
+        """Settle as dead the messages that nobody holds and whose budget is spent. Their fences stay."""
+        rows = cls._base_manager.using(using)
         front = rows.filter(topic=handler.topic, due_at__isnull=False).order_by("due_at").values("pk")[:_WINDOW]
         spent = rows.filter(Taking(ahead=True).condition(cls.MACHINE), _spent(handler, int(setting("MAX_LOSSES"))))
         for message in spent.filter(pk__in=front).defer("payload")[:_PAGE]:
-            name = _label(message.owner) if message.status == PROCESSING else ""
-            error = WorkerLost(f"{name} vanished with the message in hand; it may have been sent")
-            why = f"the worker was lost, last {name}; it may have been sent" if name else "the budget was made smaller"
-            fields: dict[str, Any] = {"last_error": f"given up after {message.attempts} attempts: {why}"}
-            if name:
-                at = clock.read(connections[using])
-                entry = failure(message, step=message.topic, error=error, owner=name, at=at)
-                fields["failures"] = [entry, *message.failures][:FAILURES_KEPT]
+            row, held = rows.filter(pk=message.pk), message.status == PROCESSING
+            if held and not message.log.filter(fence=message.fence).exists():
+                put_back(row, fence=message.fence, attempts=message.attempts - 1)
+                continue
             with transaction.atomic(using=using):
-                done = reap(
-                    rows.filter(pk=message.pk), fence=message.fence, losses=message.losses + bool(name), **fields
-                )
+                done = reap(row, fence=message.fence, **cls._obituary(message, using))
                 if done:
                     message.log.filter(outcome="").update(outcome="unknown")
             if done:
-                reaped += 1
                 sending.tell_reaped(message, using)
-        return reaped
+
+    @classmethod
+    def _obituary(cls, message: Message, using: str) -> dict[str, Any]:
+        if message.status != PROCESSING:
+            return {"last_error": f"given up after {message.attempts} attempts: the budget was made smaller"}
+        name = _label(message.owner)
+        error = WorkerLost(f"{name} vanished with the message in hand; it may have been sent")
+        entry = failure(message, step=message.topic, error=error, owner=name, at=clock.read(connections[using]))
+        return {
+            "losses": message.losses + 1,
+            "failures": [entry, *message.failures][:FAILURES_KEPT],
+            "last_error": (
+                f"given up after {message.attempts} attempts: the worker was lost, last {name}; it may have been sent"
+            ),
+        }
 
     @classmethod
     def _nobody_sends(cls, using: str, topic: str) -> str:

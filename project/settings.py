@@ -6,6 +6,7 @@ Each variable is listed in README.md, section "Settings of the example site".
 
 from pathlib import Path
 
+import django
 import environ
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -92,6 +93,28 @@ DURABLE = {
     "LEASE": env.float("DURABLE_LEASE", default=60),
     "POLL": env.float("DURABLE_POLL", default=1.0),
 }
+
+# Every mail goes through the outbox. What really sends it comes after.
+_POSTING = "durable.contrib.email.OutboxEmailBackend"
+_SMTP = {
+    "host": env.str("EMAIL_HOST", default="localhost"),
+    "port": env.int("EMAIL_PORT", default=25),
+    "username": env.str("EMAIL_HOST_USER", default=""),
+    "password": env.str("EMAIL_HOST_PASSWORD", default=""),
+    "use_tls": env.bool("EMAIL_USE_TLS", default=False),
+    "timeout": 20,
+}
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="known-state@localhost")
+if django.VERSION >= (6, 1):
+    MAILERS = {
+        "default": {"BACKEND": _POSTING},
+        "smtp": {"BACKEND": "django.core.mail.backends.smtp.EmailBackend", "OPTIONS": _SMTP},
+    }
+    DURABLE["EMAIL"] = "smtp"
+else:
+    EMAIL_BACKEND = _POSTING
+    EMAIL_HOST, EMAIL_PORT, EMAIL_TIMEOUT = _SMTP["host"], _SMTP["port"], _SMTP["timeout"]
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_TLS = _SMTP["username"], _SMTP["password"], _SMTP["use_tls"]
 
 # The far sides. In the demo `manage.py demo` starts local servers and sets these.
 STRIPE_API_KEY = env.str("STRIPE_API_KEY", default="sk_test_known_state")

@@ -131,7 +131,8 @@ def test_the_fence_never_goes_back_when_staff_retry_so_an_old_claim_stays_old(to
     """A6."""
     far_side.answers = [ValueError("no")]
     message = outbox.post(topic(attempts=1), {})
-    _, zombie = take(message)
+    run, zombie = take(message)
+    sending._begin(run, zombie)
     expire_leases(message)
     drain()  # reaped: its one attempt is spent
     message.refresh_from_db()
@@ -243,7 +244,7 @@ def test_the_message_that_kills_its_worker_is_dead_after_its_budget_and_stops_no
 def test_one_message_over_its_limit_stops_no_claim(topic, far_side):
     """C26."""
     over = outbox.post(topic(attempts=3), {})
-    take(over)
+    sending._begin(*take(over))
     Message.objects.filter(pk=over.pk).update(attempts=3)
     expire_leases(over)
     outbox.post_many("news", [{}, {}, {}])
@@ -256,6 +257,20 @@ def test_one_message_over_its_limit_stops_no_claim(topic, far_side):
     assert Message.objects.filter(status="sent").count() == 3
 
 
+def test_what_was_claimed_and_never_begun_costs_no_attempt(topic, far_side):
+    message = outbox.post(topic(attempts=1), {})
+    for _ in range(4):
+        take(message)
+        expire_leases(message)
+    Message.objects.update(attempts=1)
+
+    drain()
+
+    message.refresh_from_db()
+    assert (message.status, message.attempts, message.failures) == ("sent", 1, [])
+    assert len(far_side.calls) == 1
+
+
 def test_a_budget_made_smaller_by_a_deploy_leaves_no_message_that_nobody_sees(topic, far_side):
     message = outbox.post(topic(attempts=2), {})
     Message.objects.filter(pk=message.pk).update(attempts=4)
@@ -264,6 +279,17 @@ def test_a_budget_made_smaller_by_a_deploy_leaves_no_message_that_nobody_sees(to
 
     message.refresh_from_db()
     assert (message.status, message.last_error) == ("dead", "given up after 4 attempts: the budget was made smaller")
+
+
+def test_what_stood_behind_a_killed_worker_loses_nothing(topic, far_side):
+    message = outbox.post(topic(attempts=2), {})
+    take(message)
+    expire_leases(message)
+
+    drain()
+
+    message.refresh_from_db()
+    assert (message.status, message.attempts, message.losses) == ("sent", 1, 0)
 
 
 def test_every_open_row_is_seen_by_some_claimer_or_reaper(topic, far_side):
@@ -342,6 +368,9 @@ def test_no_statement_of_an_owner_leaves_out_its_fence(topic, far_side):
 
     far_side.answers = [ValueError("no"), "id"]
     message = outbox.post(topic(), {})
+    taken = take(message)
+    sending._begin(*taken)
+    expire_leases(message)
     taken = take(message)
     taken[0].lost(taken[1])
     with connection.execute_wrapper(around):
