@@ -16,6 +16,7 @@ from django.db import Error, connections
 
 from . import heartbeat, signals
 from .contract import Claim
+from .effects import mend
 from .errors import Interrupted, LostLease, Wait
 from .run import clean_text
 
@@ -58,7 +59,8 @@ def attempt(run: Any, claim: Claim, *, should_stop: Callable[[], bool] = bool) -
     except Exception:
         # Not even the outcome could be written. The lease lapses by itself, and the next owner reads the receipts.
         logger.exception("outcome not recorded kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, claim.fence)
-        connections[claim.alias].close()
+        if not connections[claim.alias].in_atomic_block:
+            connections[claim.alias].close()
         return Outcome.UNKNOWN
     finally:
         heartbeat.let_go(claim)
@@ -108,13 +110,13 @@ def _not_counted(run: Any) -> int:
 
 def _persistently(claim: Claim, write: Callable[[], Any]) -> Any:
     """Write an outcome, again if the connection is gone: worth some patience, as others would wait for the lease."""
-    give_up = time.monotonic() + claim.lease
+    give_up, connection = time.monotonic() + claim.lease, connections[claim.alias]
     while True:
-        connections[claim.alias].close_if_unusable_or_obsolete()
+        mend(connection)
         try:
             return write()
         except Error:
-            if time.monotonic() > give_up:
+            if connection.in_atomic_block or time.monotonic() > give_up:
                 raise
-            connections[claim.alias].close()
+            connection.close()
             time.sleep(0.2)

@@ -21,7 +21,7 @@ from django.db import Error, InterfaceError, OperationalError, connections, tran
 from .contract import Claim
 from .errors import DurableError, LostLease, StepTimeout, text_of
 
-__all__ = ["commit", "outside_transaction", "timed"]
+__all__ = ["commit", "mend", "outside_transaction", "timed"]
 
 logger = logging.getLogger("durable")
 T = TypeVar("T")
@@ -101,6 +101,12 @@ def outside_transaction(using: str) -> bool:
     return not blocks or blocks[-1]._from_testcase  # type: ignore[attr-defined]
 
 
+def mend(connection: Any) -> None:
+    """Drop a connection that no longer works, so that the next statement gets another; never a test case's own."""
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
+
+
 def _refuse_broken(connection: Any) -> None:
     """
     Refuse to commit a transaction that would silently be rolled back.
@@ -123,11 +129,11 @@ def _wrote(claim: Claim, column: str, connection: Any) -> bool:
     """Read the receipt after an error that came with or after COMMIT, on a fresh connection if need be."""
     give_up = time.monotonic() + claim.lease
     while True:
-        connection.close_if_unusable_or_obsolete()
+        mend(connection)
         try:
             return claim.wrote(column)
         except (OperationalError, InterfaceError):
-            if time.monotonic() > give_up:
+            if connection.in_atomic_block or time.monotonic() > give_up:
                 raise
             connection.close()
             time.sleep(0.2)
@@ -164,11 +170,13 @@ def _cutter(using: str) -> Callable[[], None] | None:
     raw = connection.connection
 
     def cut() -> None:
-        if raw.closed:
-            return
-        with contextlib.suppress(connection.Database.Error):
-            raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(raw.fileno())) as wire:
+        # Its own handle of the socket, taken first: once canceled, the thread itself may close the connection.
+        with (
+            contextlib.suppress(OSError, connection.Database.Error),
+            socket.socket(fileno=os.dup(raw.fileno())) as wire,
+        ):
+            with contextlib.suppress(connection.Database.Error):
+                raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
             wire.shutdown(socket.SHUT_RDWR)
 
     return cut

@@ -1,8 +1,8 @@
 """
 Heartbeat: one thread per process that renews the leases the process holds.
 
-At a third of the lease, and never past the deadline of a running step: a hung step becomes claimable. The thread starts
-with the first claim that lives long enough to need it; quick runs never see it.
+At a third of the lease, and never past the deadline of a running step: a hung step becomes claimable. A claim that was
+taken with others and still waits for its turn by then is given back. Quick runs see nothing of this.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 
 from django.db import connections
 
@@ -30,13 +31,17 @@ class Heartbeat:
 
     def __init__(self) -> None:
         self._held: dict[Claim, float] = {}  # claim → when its lease is renewed next, monotonic
+        self._waiting: dict[Claim, Callable[[], None]] = {}  # of these: those not begun → what gives one back
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._idle = False
 
-    def hold(self, claim: Claim) -> None:
-        """Renew that claim's lease from now on."""
+    def hold(self, claim: Claim, give_back: Callable[[], None] | None = None) -> None:
+        """Renew that claim's lease from now on; with `give_back`, call that instead when it would be time to."""
         with self._wake:
+            self._waiting.pop(claim, None)
+            if give_back is not None:
+                self._waiting[claim] = give_back
             self._held[claim] = time.monotonic() + claim.lease / _BEATS_PER_LEASE
             if self._thread is None:
                 self._thread = threading.Thread(target=self._beat, name="durable-heartbeat", daemon=True)
@@ -48,6 +53,7 @@ class Heartbeat:
         """Stop renewing it."""
         with self._wake:
             self._held.pop(claim, None)
+            self._waiting.pop(claim, None)
 
     def _beat(self) -> None:
         try:
@@ -56,6 +62,9 @@ class Heartbeat:
                     self._renew(claim)
         finally:
             connections.close_all()
+            with self._wake:
+                if self._thread is threading.current_thread():
+                    self._thread = None  # whatever ended it, the next claim gets another
 
     def _sleep_until_needed(self) -> bool:
         """Wait until a claim needs something. Return False when nothing has been held for a while: the thread ends."""
@@ -83,7 +92,10 @@ class Heartbeat:
         return beat if deadline is None or claim.timed_out else min(beat, deadline)
 
     def _renew(self, claim: Claim) -> None:
-        now, deadline = time.monotonic(), claim.deadline
+        now, deadline, give_back = time.monotonic(), claim.deadline, self._waiting.get(claim)
+        if give_back is not None:
+            self._return(claim, give_back)
+            return
         if deadline is not None and now >= deadline and not claim.timed_out:
             self._time_out(claim)
             return
@@ -101,6 +113,16 @@ class Heartbeat:
             if claim in self._held:
                 self._held[claim] = time.monotonic() + pause
 
+    def _return(self, claim: Claim, give_back: Callable[[], None]) -> None:
+        # Renewed instead, it would be kept for as long as the run before it hangs.
+        claim.lost = True
+        self.let_go(claim)
+        try:
+            give_back()
+        except Exception:
+            logger.warning("not given back kind=%s pk=%s", claim.model._meta.label, claim.pk, exc_info=True)
+            connections[claim.alias].close()
+
     def _time_out(self, claim: Claim) -> None:
         claim.timed_out = True
         logger.warning("step timed out kind=%s pk=%s fence=%s", claim.model._meta.label, claim.pk, claim.fence)
@@ -112,9 +134,10 @@ class Heartbeat:
 _process = Heartbeat()
 
 
-def hold(claim: Claim) -> None:
-    """Keep that claim's lease while the run is carried out."""
-    _process.hold(claim)
+def hold(claim: Claim, give_back: Callable[[], None] | None = None) -> None:
+    """Keep that claim's lease while the run is carried out; with `give_back`: while it soon will be."""
+    if not connections[claim.alias].in_atomic_block:  # our own connection cannot see a run of a test case's transaction
+        _process.hold(claim, give_back)
 
 
 def let_go(claim: Claim) -> None:

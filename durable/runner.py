@@ -8,6 +8,7 @@ nothing to do one thread of the process looks, once per poll, with one statement
 from __future__ import annotations
 
 import collections
+import functools
 import logging
 import random
 import threading
@@ -18,7 +19,7 @@ from typing import Any
 
 from django.db import Error, connections
 
-from . import clock, kinds
+from . import clock, heartbeat, kinds
 from .attempt import Outcome, attempt
 from .conf import setting
 from .contract import Claim, Taking, claim
@@ -222,7 +223,7 @@ class Reconciler:
             self.wake_one()  # where there was one there may be more
             began = time.monotonic()
             try:
-                self._carry_on(queue.lane, batch)
+                self._carry_on(queue, batch)
             finally:
                 self._learn(queue, (time.monotonic() - began) / len(batch))
 
@@ -233,35 +234,29 @@ class Reconciler:
             pace.took = took
             pace.at_once = min(_MOST_AT_ONCE, pace.at_once * 2) if took < _QUICK else 1
 
-    def _carry_on(self, lane: Lane, batch: list[tuple[Any, Claim]]) -> None:
+    def _carry_on(self, queue: _Queue, batch: list[tuple[Any, Claim]]) -> None:
+        left, together = list(reversed(batch)), queue.lane.together and not self.shutdown.stopping()
         for run, right in batch:
             self.shutdown.took(run, right)
-        claimed, left = time.monotonic(), list(reversed(batch))
+            if not together:
+                heartbeat.hold(right, functools.partial(self._let_others, queue, run, right))
         try:
-            if lane.together and not self.shutdown.stopping():
-                type(batch[0][0]).together(batch)
-                claimed = float("inf")
-            while left and not (self.shutdown.stopping() and claimed < float("inf")):
+            if together:
+                queue.model.together(batch)  # after this each must be concluded, asked to stop or not
+            while left and (together or not self.shutdown.stopping()):
                 run, right = left.pop()
-                # Not kept by a heartbeat while it stood behind others: had one of those hung, this one must lapse.
-                if time.monotonic() - claimed > self._lease / 3 and not self._extend(right):
-                    self._count(run, Outcome.LOST)
+                if right.lost and not together:
                     continue
                 outcome = attempt(run, right, should_stop=self.shutdown.stopping)
                 self.shutdown.gave_back(right)
                 self._count(run, outcome)
         finally:
             for run, right in reversed(left):
-                self._give_back(run, right)
+                if not right.lost:
+                    self._give_back(run, right)
             for _, right in batch:
+                heartbeat.let_go(right)
                 self.shutdown.gave_back(right)
-
-    def _extend(self, right: Claim) -> bool:
-        try:
-            return right.renew()
-        except Error:
-            connections[right.alias].close()
-            return False
 
     def _give_back(self, run: Any, right: Claim) -> None:
         try:
@@ -269,6 +264,12 @@ class Reconciler:
         except LostLease:
             logger.info("lease lost kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, right.fence)
         self._count(run, Outcome.INTERRUPTED)
+
+    def _let_others(self, queue: _Queue, run: Any, right: Claim) -> None:
+        """Give back a run that waits behind a slow one, as if this pass had not touched it."""
+        right.release(attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
+        self._seen.discard(queue.name)
+        self.wake()
 
     def _count(self, run: Any, outcome: Outcome) -> None:
         with self._change:

@@ -70,7 +70,8 @@ def send_together(batch: Sequence[tuple[Any, Claim]], handler: Any, states: tupl
     finally:
         for message, claim in batch:
             heartbeat.let_go(claim)
-            message.__dict__.setdefault("_verdict", _Verdict(claim.lost_lease()))
+            if "_verdict" not in message.__dict__:
+                message._verdict = _Verdict(claim.lost_lease())
 
 
 def close(message: Any, claim: Claim, outcome: str, error: BaseException, write: Callable[[], Any]) -> None:

@@ -162,4 +162,4 @@ def _flight(run: Any) -> str:
         values[field.attname] = field.value_to_string(run)
     text = json.dumps(values, sort_keys=True, default=str)
     # Cut off, two long values would be one place.
-    return text if len(text) <= 500 else hashlib.sha256(text.encode()).hexdigest()
+    return text if len(text) <= 200 else hashlib.sha256(text.encode()).hexdigest()

@@ -2,9 +2,14 @@
 
 import pytest
 from django.db import connection
+from hypothesis import settings
 
 from tests.app.models import Effect
 from tests.app.orders import HOOKS
+
+#: A busy machine is no bug: examples are not timed. What fails is printed so that it can be played again.
+settings.register_profile("suite", deadline=None, max_examples=60, print_blob=True)
+settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)

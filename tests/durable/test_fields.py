@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from durable.testing import in_child, run_until_settled
-from tests.app.models import Account, Effect, Ticket, Told, Typed
+from tests.app.models import Account, Effect, Posting, Ticket, Told, Typed
 
 from .marks import commits
 
@@ -120,3 +120,13 @@ def test_the_key_of_a_step_is_the_same_on_every_attempt_and_no_other_runs():
 
     assert len({*keys}) == 4
     assert Told.objects.get(pk=first.pk).key_for("one") == keys[0] == f"app.told:{first.pk}:one"
+
+
+def test_a_record_body_gets_an_answer_that_is_a_mapping_of_foreign_names(tmp_path, monkeypatch, effects):
+    """An SDK's objects are mappings: with a record body they are its business, not fields of the job."""
+    monkeypatch.setattr(Posting.sync, "body", lambda self: {"id": "sub_1", "object": "subscription"})
+    monkeypatch.setattr(Posting.sync, "record_body", lambda self, result: {"reference": result["id"]})
+
+    job = Posting.objects.run(calls=str(tmp_path / "calls"))
+
+    assert (job.status, job.reference) == ("done", "sub_1")

@@ -7,9 +7,10 @@ import socket
 import threading
 from dataclasses import dataclass, field
 
+import django
 from aiosmtpd.controller import Controller
 
-__all__ = ["MailServer", "through"]
+__all__ = ["MailServer", "sends_through", "through"]
 
 
 @dataclass
@@ -69,3 +70,17 @@ class MailServer:
 def through(server):
     """The environment that makes the example site send through it."""
     return {"EMAIL_HOST": "127.0.0.1", "EMAIL_PORT": str(server.port)}
+
+
+def sends_through(settings, port, **options):
+    """Post every mail of this process, and send what was posted through that port."""
+    options = {"host": "127.0.0.1", "port": port, "timeout": 20, "username": "", "password": "", **options}
+    posting = "durable.contrib.email.OutboxEmailBackend"
+    if django.VERSION >= (6, 1):
+        smtp = {"BACKEND": "django.core.mail.backends.smtp.EmailBackend", "OPTIONS": options}
+        settings.MAILERS = {"default": {"BACKEND": posting}, "smtp": smtp}
+        settings.DURABLE = {**settings.DURABLE, "EMAIL": "smtp"}
+        return
+    settings.EMAIL_BACKEND = posting
+    settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", port, options["timeout"]
+    settings.EMAIL_HOST_USER, settings.EMAIL_HOST_PASSWORD = options["username"], options["password"]

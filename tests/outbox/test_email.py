@@ -16,7 +16,7 @@ from durable.contrib import email as durable_email
 from durable.models import Message
 from durable.payloads import BadPayload
 from tests.outbox.conftest import drain, make_due
-from tests.outbox.mailserver import MailServer
+from tests.outbox.mailserver import MailServer, sends_through
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,8 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def server(settings):
     with MailServer() as running:
-        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", running.port
-        settings.EMAIL_BACKEND = "durable.contrib.email.OutboxEmailBackend"
+        sends_through(settings, running.port)
         yield running
 
 
@@ -166,13 +165,12 @@ def test_a_mail_to_several_of_whom_one_is_refused_counts_as_sent(server):
     assert server.taken[0].recipients == ["ada@example.org"]
 
 
-def test_a_login_that_is_refused_pauses_the_topic(server, monkeypatch):
+def test_a_login_that_is_refused_pauses_the_topic(settings, server, monkeypatch):
     def login(*_):
         raise smtplib.SMTPAuthenticationError(535, b"bad credentials")
 
     monkeypatch.setattr(smtplib.SMTP, "login", login)
-    monkeypatch.setattr("django.conf.settings.EMAIL_HOST_USER", "u", raising=False)
-    monkeypatch.setattr("django.conf.settings.EMAIL_HOST_PASSWORD", "p", raising=False)
+    sends_through(settings, server.port, username="u", password="p")
     send_mail("Hello", "Body", "shop@example.org", ["ada@example.org"])
 
     report = drain()
@@ -182,7 +180,7 @@ def test_a_login_that_is_refused_pauses_the_topic(server, monkeypatch):
 
 
 def test_a_server_that_is_down_is_tried_again(settings, server):
-    settings.EMAIL_PORT = 1
+    sends_through(settings, 1)
     send_mail("Hello", "Body", "shop@example.org", ["ada@example.org"])
 
     drain()
@@ -190,8 +188,12 @@ def test_a_server_that_is_down_is_tried_again(settings, server):
     assert Message.objects.get().last_error.startswith("ConnectionRefusedError")
 
 
-def test_a_mail_server_that_says_nothing_does_not_hold_a_worker_for_ever(server):
+def test_a_mail_server_that_says_nothing_does_not_hold_a_worker_for_ever(settings, server):
+    sends_through(settings, server.port, timeout=None)
     assert durable_email.outgoing().timeout == 30
+
+    sends_through(settings, server.port, timeout=7)
+    assert durable_email.outgoing().timeout == 7
 
 
 def test_a_real_backend_that_would_post_again_is_not_configured(settings, server):
