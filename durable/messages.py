@@ -323,8 +323,10 @@ class _Outer:
 
 
 def _spent(handler: topics.Handler, losses: int) -> Q:
-    spent = Q(status=PROCESSING, losses__gte=losses - 1)
-    return spent if handler.attempts is None else spent | Q(attempts__gte=handler.attempts)
+    """Return what is true of a message that must not be claimed again. A lost worker is an attempt like any other."""
+    if handler.attempts is not None:
+        return Q(attempts__gte=handler.attempts)
+    return Q(status=PROCESSING, losses__gte=losses - 1)
 
 
 @functools.lru_cache(maxsize=1024)
