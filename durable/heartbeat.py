@@ -7,15 +7,17 @@ taken with others and still waits for its turn by then is given back. Quick runs
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from django.db import connections
 
 from .contract import Claim
+from .patience import limit_connection, patience
 
 __all__ = ["Heartbeat", "hold", "let_go"]
 
@@ -34,6 +36,7 @@ class Heartbeat:
         self._waiting: dict[Claim, Callable[[], None]] = {}  # of these: those not begun → what gives one back
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._limited: set[str] = set()  # aliases whose connection of that thread has its limits
         self._idle = False
 
     def hold(self, claim: Claim, give_back: Callable[[], None] | None = None) -> None:
@@ -44,6 +47,7 @@ class Heartbeat:
                 self._waiting[claim] = give_back
             self._held[claim] = time.monotonic() + claim.lease / _BEATS_PER_LEASE
             if self._thread is None:
+                self._limited = set()
                 self._thread = threading.Thread(target=self._beat, name="durable-heartbeat", daemon=True)
                 self._thread.start()
             elif self._idle:
@@ -101,7 +105,7 @@ class Heartbeat:
             return
         pause = claim.lease / _BEATS_PER_LEASE
         try:
-            if not claim.timed_out and not claim.renew():
+            if not claim.timed_out and not self._renewed(claim):
                 claim.lost = True
                 self.let_go(claim)
                 logger.info("lease lost kind=%s pk=%s fence=%s", claim.model._meta.label, claim.pk, claim.fence)
@@ -113,12 +117,26 @@ class Heartbeat:
             if claim in self._held:
                 self._held[claim] = time.monotonic() + pause
 
+    @contextlib.contextmanager
+    def _patient(self, claim: Claim) -> Iterator[None]:
+        # A write that waited for a silent database would keep this thread from all the other claims.
+        if claim.alias not in self._limited:
+            self._limited.add(claim.alias)
+            limit_connection(claim.alias, claim.lease)
+        with patience(claim.alias, claim.lease / _BEATS_PER_LEASE):
+            yield
+
+    def _renewed(self, claim: Claim) -> bool:
+        with self._patient(claim):
+            return claim.renew()
+
     def _return(self, claim: Claim, give_back: Callable[[], None]) -> None:
         # Renewed instead, it would be kept for as long as the run before it hangs.
         claim.lost = True
         self.let_go(claim)
         try:
-            give_back()
+            with self._patient(claim):
+                give_back()
         except Exception:
             logger.warning("not given back kind=%s pk=%s", claim.model._meta.label, claim.pk, exc_info=True)
             connections[claim.alias].close()

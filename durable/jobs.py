@@ -24,9 +24,10 @@ from .attempt import Outcome, attempt
 from .backoff import Backoff
 from .conf import setting
 from .contract import NOW, Claim, Later, Machine, Taking, claim, transition
-from .effects import commit, outside_transaction, timed
+from .effects import commit, outside_transaction, persistently, timed
 from .errors import InsideTransaction, Refused, WorkerLost, text_of
 from .owner import current, parse
+from .patience import patience
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
 from .steps import Step
 
@@ -253,7 +254,11 @@ class Job(Run):
             if unknown:
                 left[", ".join(sorted(unknown))] = others.filter(step_names=theirs).count()
             else:
-                others.filter(step_names=theirs).update(step_names=mine)
+                adopted = others.filter(step_names=theirs)
+                # With the next fence where somebody holds it: an owner of old code that wakes up would settle it
+                # without the steps it has not heard of.
+                adopted.filter(status=cls.MACHINE.claimed).update(step_names=mine, fence=models.F("fence") + 1)
+                adopted.update(step_names=mine)
         return left
 
     @classmethod
@@ -271,7 +276,7 @@ class Job(Run):
         self._log_to_be, self._logged_fence = self.step_log, None
         todo = [step for step in self.steps().values() if getattr(self, step.column) is None]
         if not todo:
-            claim.settle(DONE, **starting.landing(type(self)))
+            persistently(claim, lambda: claim.settle(DONE, **starting.landing(type(self))))
         for step in todo:
             claim.check()
             self._in_hand = step.name
@@ -281,7 +286,7 @@ class Job(Run):
             finally:
                 # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
                 self._put_back(before)
-            self._learn(step, written)
+            self._learn(step, claim, written)
             if signals.step_done.receivers:
                 signals.send(signals.step_done, self, step=step.name, claim=claim)
         self._in_hand = ""
@@ -315,21 +320,22 @@ class Job(Run):
         error = WorkerLost(f"{name} vanished during {step} (loss {self.losses} in a row)")
         entry = failure(self, step=step, error=error, owner=name, at=clock.read(connections[claim.alias]))
         entry["attempt"] = self.attempts - 1
-        self.failures = [entry, *self.failures][:FAILURES_KEPT]
+        kept = [entry, *self.failures][:FAILURES_KEPT]
         if self.losses < most and not self.backoff.spent(self.attempts - 1):
-            claim.write({"failures": self.failures, "last_error": f"WorkerLost: {error}"})
+            claim.write({"failures": kept, "last_error": f"WorkerLost: {error}"})
+            self.failures = kept
             return False
         if self.losses < most:
             said = f"given up after {self.attempts - 1} attempts: WorkerLost: {error}"
         else:
             said = f"given up: the worker was lost {self.losses} times in a row, last {name} during {step}"
-        claim.settle(DEAD, failures=self.failures, last_error=said, **starting.landing(type(self)))
+        claim.settle(DEAD, failures=kept, last_error=said, **starting.landing(type(self)))
         return True
 
     # The two kinds of step ---------------------------------------------------------------------------------------
 
     def _do(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
-        seconds = step.timeout if step.timeout is not None else float(setting("STEP_TIMEOUT"))
+        seconds = self._seconds_for(step)
         if step.external is None:
             with timed(claim, seconds, in_transaction=True):
                 return commit(claim, step.column, lambda: self._database_step(step, claim, last=last))
@@ -338,6 +344,10 @@ class Job(Run):
             result = step.body(self)
             took = time.monotonic() - began
         return self._record_external(step, claim, result, took, last=last)
+
+    @staticmethod
+    def _seconds_for(step: Step) -> float:
+        return step.timeout if step.timeout is not None else float(setting("STEP_TIMEOUT"))
 
     def _database_step(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
         # Stamp before the body: the UPDATE takes the row lock and proves the fence, so nobody takes the run meanwhile.
@@ -358,7 +368,8 @@ class Job(Run):
         if step.record_body is None:
             fields = self._own_fields(step, result)
             stamp = self._stamp(step, claim, took, last=last) | fields
-            commit(claim, step.column, lambda: claim.write(stamp, unless=step.column))
+            with patience(claim.alias, claim.lease):
+                commit(claim, step.column, lambda: claim.write(stamp, unless=step.column))
             return set(fields)
         record, fields = step.record_body, {}
         if isinstance(result, Mapping) and set(result) <= self._own_names():
@@ -371,7 +382,8 @@ class Job(Run):
                 claim.write(more, states=(DONE if last else RUNNING,))
             return {*fields, *more}
 
-        return commit(claim, step.column, receipt)
+        with patience(claim.alias, max(claim.lease, self._seconds_for(step))):
+            return commit(claim, step.column, receipt)
 
     def _stamp(self, step: Step, claim: Claim, took: float | None, *, last: bool) -> dict[str, Any]:
         stamp: dict[str, Any] = {step.column: NOW}
@@ -431,13 +443,13 @@ class Job(Run):
     def _own_names(cls) -> frozenset[str]:
         return _own_names_of(cls)
 
-    def _learn(self, step: Step, written: set[str]) -> None:
+    def _learn(self, step: Step, claim: Claim, written: set[str]) -> None:
         """Make this instance show what the row now holds, as a resumed run would read it."""
         self.__dict__.pop(step.column, None)  # read from the row when somebody asks
         self.attempts, self.losses, self.last_error, self.step_log = 1, 0, "", self._log_to_be
         self._logged_fence = self.fence
         if written:
-            self.refresh_from_db(fields=sorted(written))
+            persistently(claim, lambda: self.refresh_from_db(fields=sorted(written)))
 
     def _claim_and_attempt(self, using: str) -> Outcome | None:
         """Take this run if it is free, carry it out, and let this instance show it. None: it was not free."""

@@ -98,7 +98,7 @@ class Message(Run):
             message = f"{self}: no handler of the topic {self.topic!r} in this code"
             raise LookupError(message)
         lane, taken = _lane(handler, using, int(setting("MAX_LOSSES"))), False
-        taking = Taking(pk=self.pk, also=lane.also, only=lane.only)
+        taking = lane.taking(pk=self.pk)
         for pair in claim(type(self), using=using, owner=str(current()), lease=float(setting("LEASE")), taking=taking):
             if lane.together:
                 self.together([pair])
@@ -339,7 +339,7 @@ def _lane(handler: topics.Handler, using: str, losses: int) -> Lane:
         admission = functools.partial(pauses.admission, Message, handler.topic, handler.concurrency, using)
     return Lane(
         name=handler.topic,
-        also=(("topic", handler.topic),),
+        within=(("topic", handler.topic),),
         only=~_spent(handler, losses) & first,
         most=handler.batch or (1 if handler.concurrency is not None else None),
         together=handler.batch is not None,

@@ -26,6 +26,7 @@ from .contract import Claim, Taking, claim
 from .errors import LostLease
 from .lanes import Lane
 from .owner import current
+from .patience import limit_connection, patience
 from .shutdown import Shutdown
 from .takeover import take_over
 
@@ -126,14 +127,24 @@ class Reconciler:
         """Take over from the dead of this host, mend what no claimer would see, and note when this pass began."""
         self._seen.clear()
         for model, alias in self.models:
-            self.report.taken_over += take_over(model, alias)
+            with patience(alias, self._lease):
+                self.report.taken_over += take_over(model, alias)
         # Only now: a takeover touches its rows, and a pass leaves alone what was touched after it began.
         self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self.maintain()
 
+    def limit_connections(self) -> None:
+        """Let this thread's connections notice a network that is gone. For threads that are ours alone."""
+        for alias in {alias for _, alias in self.models}:
+            limit_connection(alias, self._lease)
+
     def maintain(self) -> None:
         """Look for runs that nobody would ever carry out."""
-        self.report.problems = [problem for model, alias in self.models for problem in model.maintain(alias)]
+        problems: list[str] = []
+        for model, alias in self.models:
+            with patience(alias, float(setting("STEP_TIMEOUT"))):
+                problems += model.maintain(alias)
+        self.report.problems = problems
 
     def run_pass(self) -> Report:
         """
@@ -160,12 +171,19 @@ class Reconciler:
                 return None
             if time.monotonic() - maintained > _MAINTAIN_EVERY:
                 maintained = time.monotonic()
-                self.maintain()
+                self._maintain_if_it_answers()
             self._wait_until_due(poll)
             return not self.shutdown.stopping() or None
 
         self._work(pause)
         return self.report
+
+    def _maintain_if_it_answers(self) -> None:
+        try:
+            self.maintain()
+        except Error as error:
+            connections.close_all()
+            logger.warning("maintenance failed, again in a while error=%s", str(error).partition("\n")[0])
 
     def wake(self) -> None:
         """Make every idle worker look at once."""
@@ -197,6 +215,7 @@ class Reconciler:
 
     def _in_thread(self, pause: Callable[[], bool | None]) -> None:
         try:
+            self.limit_connections()
             self._worker(pause)
         except BaseException as error:  # noqa: BLE001 - handed to the main thread, which raises it
             self._raised = self._raised or error
@@ -341,20 +360,20 @@ class Reconciler:
         return batch
 
     def _claim_in(self, queue: _Queue, at_once: int) -> list[tuple[Any, Claim]]:
-        model, alias, also, only = queue.model, queue.alias, queue.lane.also, queue.lane.only
+        model, alias, lane = queue.model, queue.alias, queue.lane
         if queue.name not in self._seen:
             ahead = self._boot and not model.PATIENT
-            before = Taking(ahead=ahead, untouched_since=self._began[alias], also=also, only=only)
+            before = lane.taking(ahead=ahead, untouched_since=self._began[alias])
             batch = self._take(model, alias, at_once, before)
             if batch or at_once < 1:
                 return batch
             self._seen.add(queue.name)
         # A pass takes what began meanwhile; what it has taken before is left to the next one.
-        also = also if self._watching else (*also, ("fence", 0))
-        return self._take(model, alias, at_once, Taking(also=also, only=only))
+        return self._take(model, alias, at_once, lane.taking() if self._watching else lane.taking(("fence", 0)))
 
     def _take(self, model: type[Any], alias: str, at_once: int, taking: Taking) -> list[tuple[Any, Claim]]:
-        return claim(model, using=alias, owner=self._owner, lease=self._lease, limit=at_once, taking=taking)
+        with patience(alias, self._lease):
+            return claim(model, using=alias, owner=self._owner, lease=self._lease, limit=at_once, taking=taking)
 
     def _wait_until_due(self, poll: float) -> None:
         """Wait until a look finds something due. One thread looks, the others sleep until it, or a finished run, calls."""
@@ -389,13 +408,13 @@ class Reconciler:
         looks, params = [], []
         for queue in self._queues():
             if queue.alias == alias:
-                taking = Taking(also=queue.lane.also, only=queue.lane.only)
-                due = queue.model._base_manager.using(alias).filter(taking.condition(queue.model.MACHINE))
+                condition = queue.lane.taking().condition(queue.model.MACHINE)
+                due = queue.model._base_manager.using(alias).filter(condition)
                 sql, values = due.order_by().values("pk")[:1].query.get_compiler(using=alias).as_sql()
                 looks.append(f"EXISTS ({sql})")
                 params += values
         if not looks:
             return False
-        with connections[alias].cursor() as cursor:
+        with patience(alias, self._lease), connections[alias].cursor() as cursor:
             cursor.execute(f"SELECT {' OR '.join(looks)}", params)
             return bool(cursor.fetchone()[0])

@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 from . import clock, explain, kinds, waking
 from .attempt import Outcome
 from .conf import setting
+from .patience import limit_connection
 from .progress import Progress
 from .runner import Reconciler, Report
 from .shutdown import Shutdown
@@ -97,6 +98,8 @@ def run_session(
     """
     everything = set(models) == set(kinds.registered())
     aliases = {kinds.alias_of(model) for model in models}
+    for alias in aliases:
+        limit_connection(alias, float(setting("LEASE")))
     orphans = [found for alias in sorted(aliases) for found in kinds.orphans(alias)] if everything else []
     troubled: list[str] = []
 

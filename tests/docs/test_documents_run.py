@@ -83,12 +83,13 @@ def make_table(shop, model) -> None:
 
 def test_the_readmes_refund_is_started_and_carried_out(shop):
     names, page = shop.names, ROOT / "README.md"
-    declared, started = blocks(page)
+    declared, started, _, faster = blocks(page)
     names["order"] = names["Order"].objects.create(total=Decimal("10.50"))
 
     run(page, declared, names)
     make_table(shop, names["Refund"])
     run(page, started, names)
+    run(page, faster, {"DATABASES": {"default": {}}})
 
     job = names["job"]
     assert job.run() is True
@@ -96,6 +97,22 @@ def test_the_readmes_refund_is_started_and_carried_out(shop):
     assert names["payments"].calls == [(names["order"].pk, Decimal("10.50"), job.key_for("pay_back"))]
     names["order"].refresh_from_db()
     assert names["order"].refunded_at is not None
+
+
+@pytest.mark.django_db
+def test_the_readmes_save_is_refused_when_it_is_stale():
+    import documents
+
+    _, _, saving, _ = blocks(ROOT / "README.md")
+    names = {"documents": documents, "user": None}
+    documents.save("sheet", "budget", {"cells": {"A1": "=B1*2"}}, expected_version=0)
+
+    run(ROOT / "README.md", saving, names)
+    first = names["outcome"]
+    run(ROOT / "README.md", saving.replace("B1*3", "B1*4"), names)
+
+    assert isinstance(first, documents.Saved)
+    assert isinstance(names["outcome"], documents.Conflicted)
 
 
 def test_the_record_of_docs_jobs_is_written_with_the_receipt(shop):
@@ -146,7 +163,7 @@ def test_the_crash_test_of_docs_testing_passes(shop):
 
 
 def test_no_page_has_a_block_that_no_test_runs():
-    counted = {"README.md": 2, "jobs.md": 1, "testing.md": 1}
+    counted = {"README.md": 4, "documents.md": 4, "jobs.md": 1, "testing.md": 1}
 
     assert {page.name: len(blocks(page)) for page in PAGES if blocks(page)} == counted
 

@@ -14,6 +14,7 @@ import time
 import traceback
 import warnings
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
 from django.db import connection, connections
@@ -59,6 +60,8 @@ class Meanwhile(threading.Thread):
 class Forked:
     """Work in a forked child of this process; what it printed is in `said` after `wait()`."""
 
+    running: ClassVar[set] = set()  # a test that fails leaves children behind; the suite ends them
+
     def __init__(self, work) -> None:
         connections.close_all()
         reader, writer = os.pipe()
@@ -69,6 +72,7 @@ class Forked:
             _be_the_child(work, writer)
         os.close(writer)
         self._reader, self.said = reader, ""
+        self.running.add(self)
 
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
@@ -77,6 +81,7 @@ class Forked:
         """Return the exit status; negative: the signal it died of."""
         with os.fdopen(self._reader, encoding="utf-8", errors="replace") as pipe:
             self.said = pipe.read()
+        self.running.discard(self)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def kill(self) -> None:

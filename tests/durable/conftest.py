@@ -1,11 +1,14 @@
 """What every test of `durable` finds: a process without hooks, and short words for the effects of a run."""
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from hypothesis import settings
 
 from tests.app.models import Effect
 from tests.app.orders import HOOKS
+
+from .actors import Forked
 
 #: A busy machine is no bug: examples are not timed. What fails is printed so that it can be played again.
 settings.register_profile("suite", deadline=None, max_examples=60, print_blob=True)
@@ -18,6 +21,8 @@ def hooks():
     HOOKS.clear()
     yield HOOKS
     HOOKS.clear()
+    for child in [*Forked.running]:
+        child.kill()
 
 
 @pytest.fixture
@@ -40,3 +45,19 @@ def report(record_property, request, capsys):
             print(f"\n  {points} kill points: {what} ({connection.vendor})")
 
     return say
+
+
+@pytest.fixture
+def reconcile(capsys):
+    """Run the command in this process; return (exit status, what it printed)."""
+
+    def run(*options: str) -> tuple[int, str]:
+        capsys.readouterr()
+        code = 0
+        try:
+            call_command("reconcile", *options)
+        except SystemExit as ended:
+            code = ended.code
+        return code, capsys.readouterr().out
+
+    return run

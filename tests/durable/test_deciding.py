@@ -57,6 +57,7 @@ def test_canceled_during_an_external_step_the_owner_writes_nothing_more(hooks, e
     assert (moved, done) == (True, False)
     assert Told.objects.filter(pk=job.pk).values().get() == after
     assert (after["status"], after["two_at"], after["note"]) == ("canceled", None, "")
+    assert after["fence"] == 2  # taken out of its owner's hands, a run gets the next fence
     assert effects(job) == ["one"]
 
 

@@ -1,9 +1,9 @@
 """Every way an attempt can end: the error is kept, the lease released, and the next attempt spaced as it should be."""
 
 import pytest
-from django.db import connections, transaction
+from django.db import connections
 
-from durable import Refused, Wait, clock
+from durable import Wait, clock
 from durable.testing import run_until_settled
 from tests.app.models import Budgeted, Errand, Told
 
@@ -46,7 +46,7 @@ def test_an_error_is_kept_and_the_job_released_for_its_backoff(effects):
     assert done is False
     assert (job.status, job.owner, job.lease_expires_at) == ("pending", "", None)
     assert job.last_error == "ValueError: the provider is down"
-    assert 29 < seconds_until_due(job) < 30 * 1.15 + 1
+    assert 25 < seconds_until_due(job) <= 30 * 1.15
     assert effects(job) == ["one"]
 
 
@@ -82,7 +82,7 @@ def test_the_delays_grow_from_attempt_to_attempt():
         delays.append(seconds_until_due(job))
 
     for delay, nominal in zip(delays, (30, 120, 480, 1920, 3600), strict=True):
-        assert nominal - 1 < delay < nominal * 1.15 + 1
+        assert nominal - 5 < delay <= nominal * 1.15
 
 
 def test_the_budget_and_the_delay_begin_anew_with_each_receipt():
@@ -129,7 +129,7 @@ def test_waiting_costs_no_attempt_and_is_no_failure():
 
     assert (job.status, job.attempts, job.failures) == ("pending", 0, [])
     assert job.last_error == "not yet"
-    assert 598 < seconds_until_due(job) <= 600
+    assert 595 < seconds_until_due(job) <= 600
 
 
 def test_a_wait_in_a_database_step_takes_its_effect_back(effects):
@@ -147,77 +147,6 @@ def test_a_wait_in_a_database_step_takes_its_effect_back(effects):
 def test_a_wait_takes_a_number_of_seconds_that_every_database_can_store(seconds):
     with pytest.raises(ValueError, match="Wait"):
         Wait(seconds)
-
-
-@pytest.mark.parametrize("returned", [7, "text", ["note"], object()])
-def test_a_step_that_returns_something_else_than_fields_is_refused_with_its_name(hooks, effects, returned):
-    hooks["one"] = lambda job: returned
-    job = Told.objects.start()
-
-    job.run()
-
-    assert job.status == "dead"
-    assert "step 'one' returned" in job.last_error
-    assert effects(job) == []
-
-
-@pytest.mark.parametrize("name", ["fence", "status", "one_at", "step_log", "id", "no_such_field"])
-def test_a_step_cannot_return_a_column_of_the_contract_or_an_unknown_one(hooks, effects, name):
-    hooks["one"] = lambda job: {name: 1}
-    job = Told.objects.start()
-
-    job.run()
-
-    assert job.status == "dead"
-    assert repr(name) in job.last_error
-    assert effects(job) == []
-
-
-def test_a_swallowed_database_error_fails_the_step_instead_of_losing_its_effect(hooks, effects):
-    """A COMMIT of a broken transaction is a ROLLBACK that PostgreSQL reports as success."""
-
-    def swallow(job):
-        try:
-            with connections["default"].cursor() as cursor:
-                cursor.execute("SELECT no_such_column FROM app_effect")
-        except Exception:
-            return
-
-    hooks["one"] = swallow
-    job = Told.objects.start()
-
-    job.run()
-
-    if connections["default"].vendor == "postgresql":
-        assert (job.status, job.one_at) == ("pending", None)
-        assert "swallowed a database error" in job.last_error
-        assert effects(job) == []
-    else:  # SQLite undoes the statement alone; the transaction is whole
-        assert effects(job) == ["one", "three"]
-
-
-def test_a_body_that_sets_rollback_fails_instead_of_stamping_nothing(hooks, effects):
-    hooks["one"] = lambda job: transaction.set_rollback(True)
-    job = Told.objects.start()
-
-    job.run()
-
-    assert (job.status, job.one_at) == ("pending", None)
-    assert "rolled back" in job.last_error
-    assert effects(job) == []
-
-
-def test_a_refusal_in_a_record_body_or_a_database_step_leaves_no_effect(hooks, effects):
-    def refuse(job):
-        raise Refused("no")
-
-    hooks["three"] = refuse
-    job = Told.objects.start()
-
-    job.run()
-
-    assert job.status == "dead"
-    assert effects(job) == ["one"]
 
 
 def test_one_job_that_fails_stops_no_other(effects):

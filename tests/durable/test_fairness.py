@@ -16,7 +16,7 @@ from .marks import commits
 pytestmark = commits
 
 
-@override_settings(DURABLE={"LEASE": 0.6, "STEP_TIMEOUT": 0.4})
+@override_settings(DURABLE={"LEASE": 1.5, "STEP_TIMEOUT": 1.5})
 def test_runs_claimed_together_with_one_that_hangs_are_given_back(hooks):
     """C05: quick runs are claimed several at a time; a hung one among them must not keep the others."""
     began, go = threading.Event(), threading.Event()

@@ -24,7 +24,7 @@ def lease_left(job) -> float:
     return (Told.objects.get(pk=job.pk).lease_expires_at - clock.read(connection)).total_seconds()
 
 
-@override_settings(DURABLE={"LEASE": 0.9})
+@override_settings(DURABLE={"LEASE": 1.8})
 def test_a_lease_is_renewed_at_a_third_of_it_while_an_external_step_works(hooks):
     job, seen, go = Told.objects.start(), set(), threading.Event()
     hooks["two"] = lambda run: go.wait(20) and None
@@ -42,7 +42,7 @@ def test_a_lease_is_renewed_at_a_third_of_it_while_an_external_step_works(hooks)
 
     assert owner.result() is True
     gaps = [(later - sooner).total_seconds() for sooner, later in itertools.pairwise(sorted(seen)[1:])]
-    assert all(0.25 < gap < 0.9 for gap in gaps), gaps
+    assert all(0.5 < gap < 1.8 for gap in gaps), gaps
     assert Told.objects.get(pk=job.pk).fence == 1
 
 
@@ -172,7 +172,7 @@ def test_a_step_that_waits_for_a_lock_for_ever_is_cut_off_too(hooks, effects):
 
 def test_a_claim_that_finds_the_thread_idle_is_renewed_in_time():
     job, heartbeat = Told.objects.start(), Heartbeat()
-    [(_, right)] = claim(Told, using="default", owner="a", lease=0.9)
+    [(_, right)] = claim(Told, using="default", owner="a", lease=3)
     heartbeat.hold(right)
     heartbeat.let_go(right)
     until(lambda: heartbeat._idle)
@@ -180,7 +180,7 @@ def test_a_claim_that_finds_the_thread_idle_is_renewed_in_time():
 
     heartbeat.hold(right)
 
-    until(lambda: Told.objects.get(pk=job.pk).lease_expires_at > before, within=0.9)
+    until(lambda: Told.objects.get(pk=job.pk).lease_expires_at > before, within=3)
     heartbeat.let_go(right)
 
 

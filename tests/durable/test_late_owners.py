@@ -115,7 +115,7 @@ def test_a_lapsed_lease_is_not_taken_while_its_owner_commits(hooks, effects):
 
 
 @pytest.mark.postgres
-@override_settings(DURABLE={"LEASE": 0.4})
+@override_settings(DURABLE={"LEASE": 0.8})
 def test_a_database_step_may_outlive_its_lease(hooks, effects):
     """C01: the step holds the row; another pass skips it, and the effect is there once."""
     began = threading.Event()
@@ -123,7 +123,7 @@ def test_a_database_step_may_outlive_its_lease(hooks, effects):
     def sleep_in_the_database(job):
         began.set()
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_sleep(1.2)")
+            cursor.execute("SELECT pg_sleep(1.8)")
 
     hooks["one"] = sleep_in_the_database
     job = Told.objects.start()
@@ -146,7 +146,7 @@ def lapsed(job) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-@override_settings(DURABLE={"LEASE": 0.6, "STEP_TIMEOUT": 0.5})
+@override_settings(DURABLE={"LEASE": 1.2, "STEP_TIMEOUT": 1.0})
 def test_a_hung_external_step_becomes_claimable_and_its_late_receipt_matches_nothing(hooks, effects):
     """C05: the renewal stops at the step's timeout, however healthy the process."""
     began, go = threading.Event(), threading.Event()

