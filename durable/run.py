@@ -235,10 +235,18 @@ def clean_text(text: str, characters: int = _ERROR_BYTES // 4) -> str:
 
 
 def canonical(run: models.Model, names: Iterable[str]) -> str:
-    """Return fields of an unsaved run as text that compares equal when they are the same."""
+    """
+    Return fields of an unsaved run as text that compares equal when they are the same.
+
+    A field's plain default counts as not given.
+    """
     fields: list[Any] = [run._meta.get_field(name) for name in names]
-    values = {field.attname: field.value_to_string(run) for field in fields}
+    values = {field.attname: field.value_to_string(run) for field in fields if not _is_default(field, run)}
     return json.dumps(values, sort_keys=True, default=_as_text)
+
+
+def _is_default(field: Any, run: models.Model) -> bool:
+    return not callable(field.default) and field.has_default() and getattr(run, field.attname) == field.default
 
 
 def _as_text(value: Any) -> str:

@@ -29,7 +29,8 @@ them. *Lost*: a run that was not finished from its receipts. *Doubled*: an effec
 
 Killed with SIGKILL just before or just after each statement, COMMIT included, one kill per run. *By itself*: the process
 that ran the job carried it to its end; the others were finished by the next boot pass. Where the server is killed the job
-has a budget of one attempt: a server that restarts costs none.
+has a budget of one attempt: a server that restarts costs none. A row stands here only if its test passed; one that sees a
+single run lost or effect doubled fails, and writes none.
 
 """
 

@@ -73,7 +73,10 @@ def test_a_cancellation_waits_for_a_database_step_in_hand(hooks, effects):
 
     def the_canceller_waits():
         with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND wait_event_type = 'Lock' AND query LIKE 'UPDATE%canceled%'"
+            )
             return cursor.fetchone()[0] > 0
 
     hooks["one"] = work

@@ -17,8 +17,8 @@ NOTHING = "nothing"
 PREPARED: Final = {
     "durable.contract": (
         (
-            "        mine = (self._key(connection), self.fence)\n",
-            "        mine = (self._key(connection), *(() if self.fence is None else (self.fence,)))\n",
+            "self._key(connection), self.fence)",
+            "self._key(connection), *(() if self.fence is None else (self.fence,)))",
         ),
         ("shape, unless, states, waits)\n", "shape, unless, states, waits, self.fence is not None)\n"),
         ("    waits: bool,\n) -> tuple", "    waits: bool,\n    fenced: bool = True,\n) -> tuple"),
@@ -68,24 +68,24 @@ MUTANTS: Final[dict[str, Mutant]] = {
     NOTHING: _in("contract", "", ""),
     # The fence, caller by caller -----------------------------------------------------------------------------------
     "database stamp without the fence": _in(
-        "jobs",
+        "stepping",
         "claim.write(self._stamp(step, claim, None",
         "claim.unfenced().write(self._stamp(step, claim, None",
         f"{LATE}::test_no_receipt_of_a_late_owner_is_written[close]",
     ),
     "external stamp without the fence": _in(
-        "jobs",
+        "stepping",
         "lambda: claim.write(stamp,",
         "lambda: claim.unfenced().write(stamp,",
         f"{LATE}::test_no_receipt_of_a_late_owner_is_written[call]",
     ),
     "recorded stamp without the fence": _in(
-        "jobs",
+        "stepping",
         "claim.write(self._stamp(step, claim, took",
         "claim.unfenced().write(self._stamp(step, claim, took",
         f"{LATE}::test_no_receipt_of_a_late_owner_is_written[tell]",
     ),
-    "late fields without the fence": _in("jobs", "claim.write(late,", "claim.unfenced().write(late,", STATEMENTS),
+    "late fields without the fence": _in("stepping", "claim.write(late,", "claim.unfenced().write(late,", STATEMENTS),
     "renewal without the fence": _in(
         "contract",
         "and self._update({",
@@ -151,12 +151,12 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "a retry that resets the fence": _in(
         "jobs",
-        "PENDING, attempts=0, losses=0,",
-        "PENDING, attempts=0, losses=0, fence=0,",
+        'fresh = {"attempts": 0, "losses": 0,',
+        'fresh = {"attempts": 0, "losses": 0, "fence": 0,',
         *_played("failure,_staff_retries-draw"),
     ),
     "adoption without the next fence": _in(
-        "jobs", 'mine, fence=models.F("fence") + 1)', "mine)", "tests/conformance/test_deploys.py"
+        "adopting", 'mine, fence=models.F("fence") + 1)', "mine)", "tests/conformance/test_deploys.py"
     ),
     "a claim without the next fence": _in(
         "contract", """= run.{column["fence"]} + 1,""", """= run.{column["fence"]},""", *_played("takeover-draw")
@@ -231,7 +231,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "contract", "seconds = min(seconds, self.deadline - time.monotonic())", "pass", HEARTBEAT
     ),
     "a receipt that leaves the lease to age": _in(
-        "jobs", '{**stamp, "lease_expires_at": Later(claim.lease), "updated_at"', '{**stamp, "updated_at"', CLAIMS
+        "stepping", '{**stamp, "lease_expires_at": Later(claim.lease), "updated_at"', '{**stamp, "updated_at"', CLAIMS
     ),
     "the worker's clock for now": _in(
         "clock",
@@ -258,7 +258,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         *_played("failure,_takeover-draw"),
     ),
     "a receipt after the effect": Mutant(
-        module="durable.jobs",
+        module="durable.stepping",
         changes=(
             (
                 "        claim.write(self._stamp(step, claim, None, last=last), unless=step.column)\n        began",
@@ -273,12 +273,12 @@ MUTANTS: Final[dict[str, Mutant]] = {
         tests=(f"{LATE}::test_a_late_owner_does_not_even_begin_a_database_step",),
     ),
     "a receipt before the external call": Mutant(
-        module="durable.jobs",
+        module="durable.stepping",
         changes=(
             (
-                "            result = step.body(self)\n",
+                "            result = step.body(self.job)\n",
                 "            commit(claim, step.column, lambda: claim.write(self._stamp(step, claim, None, last=False)))\n"
-                "            result = step.body(self)\n",
+                "            result = step.body(self.job)\n",
             ),
         ),
         tests=_played("takeover-call"),
@@ -292,7 +292,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "a late COMMIT that ends the attempt": _in("effects", "claim.lost = False  #", "pass  #", LATE_COMMIT),
     "an error after COMMIT that undoes the record": _in(
         "effects",
-        "if finished and _wrote(claim, column, connection):",
+        "if finished and bool(persistently(claim, lambda: claim.wrote(column))):",
         "if False:",
         "tests/durable/test_transactions.py::test_an_on_commit_callback_that_raises_does_not_undo_the_receipt",
     ),
@@ -300,11 +300,11 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "effects",
         "    if broken:\n",
         "    if False:\n",
-        "tests/durable/test_exits.py::test_a_swallowed_database_error_fails_the_step_instead_of_losing_its_effect",
+        "tests/durable/test_answers.py::test_a_swallowed_database_error_fails_the_step_instead_of_losing_its_effect",
     ),
-    "done before the last step": _in("jobs", "last=step is todo[-1]", "last=True", *_played("takeover-draw+call")),
+    "done before the last step": _in("stepping", "last=step is todo[-1]", "last=True", *_played("takeover-draw+call")),
     "a step that is done again": _in(
-        "jobs", "getattr(self, step.column) is None]", "True]", *_played("takeover-draw+call")
+        "stepping", "getattr(job, step.column) is None]", "True]", *_played("takeover-draw+call")
     ),
     "a key that changes with the claim": _in(
         "jobs", "{self.pk}:{step}", "{self.pk}:{self.fence}:{step}", *_played("takeover-call")
