@@ -36,6 +36,7 @@ INSTALLED_APPS = [
     "documents",
     "project.accounts",
     "project.desk",
+    "project.notifications",
 ]
 
 MIDDLEWARE = [
@@ -128,3 +129,5 @@ S3_REGION = env.str("S3_REGION", default="us-east-1")
 USER_FILES_ROOT = env.path("USER_FILES_ROOT", default=str(BASE_DIR / "var" / "user-files"))
 # Seconds to wait after each file deleted. Only the demo sets it: it needs time to kill the worker in between.
 USER_FILES_PAUSE = env.float("USER_FILES_PAUSE", default=0)
+TELEGRAM_API_BASE = env.str("TELEGRAM_API_BASE", default="https://api.telegram.org")
+TELEGRAM_BOT_TOKEN = env.str("TELEGRAM_BOT_TOKEN", default="")
