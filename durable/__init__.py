@@ -8,7 +8,17 @@ Importing this touches neither the database nor the app registry.
 """
 
 from .backoff import Backoff
-from .errors import AlreadyInFlight, DurableError, InsideTransaction, KeyConflict, LostLease, Refused, Wait
+from .errors import (
+    AlreadyInFlight,
+    DurableError,
+    InsideTransaction,
+    KeyConflict,
+    LostLease,
+    NotConfigured,
+    Refused,
+    RetryAfter,
+    Wait,
+)
 from .steps import step
 
 __all__ = [
@@ -18,7 +28,9 @@ __all__ = [
     "InsideTransaction",
     "KeyConflict",
     "LostLease",
+    "NotConfigured",
     "Refused",
+    "RetryAfter",
     "Wait",
     "step",
 ]

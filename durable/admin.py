@@ -7,7 +7,8 @@ The admin of runs: what happened, who owns it now, and what may be pressed.
 from __future__ import annotations
 
 import functools
-from typing import Any
+import json
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.paginator import Paginator
@@ -18,9 +19,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from . import topics
 from .explain import explain
+from .models import Message
 
-__all__ = ["RunAdmin"]
+__all__ = ["MessageAdmin", "RunAdmin"]
 
 
 class _CountedOnce(Paginator):  # type: ignore[type-arg]
@@ -36,13 +39,13 @@ class RunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Runs, for reading; and the few lawful things a person may do to them."""
 
     list_display = ("name", "state", "progress", "attempts", "due_at", "owner_label", "error", "created_at")
-    list_filter = ("status",)
+    list_filter: ClassVar[Any] = ("status",)
     search_fields = ("key__exact", "id__exact")
     ordering = ("-created_at",)
     show_full_result_count = False
     paginator = _CountedOnce
-    actions = ("retry_selected", "cancel_selected")
-    readonly_summary = ("sentence", "receipts_table", "failures_table")
+    actions: tuple[str, ...] = ("retry_selected", "cancel_selected")
+    readonly_summary: tuple[str, ...] = ("sentence", "receipts_table", "failures_table")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer("arguments")
@@ -160,3 +163,75 @@ def _took(receipt: Any) -> str:
     if receipt.at is None:
         return "–"
     return "< 0.1 s" if receipt.took is None else f"{receipt.took:.1f} s"
+
+
+class _TopicFilter(admin.SimpleListFilter):
+    """Topics as this code knows them: asking the table would read all of it."""
+
+    title = _("topic")
+    parameter_name = "topic"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(handler.topic, handler.topic) for handler in topics.known()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(topic=self.value()) if self.value() else queryset
+
+
+@admin.register(Message)
+class MessageAdmin(RunAdmin):
+    """Messages of the outbox. Staff may retry what is dead or failed; what waits or is being sent is left alone."""
+
+    list_display = ("name", "topic", "state", "attempts", "due_at", "owner_label", "error", "created_at")
+    list_filter: ClassVar[Any] = ("status", _TopicFilter)
+    ordering = ("-id",)
+    actions = ("retry_selected",)
+    readonly_summary = ("sentence", "receipts_table", "attempts_table", "failures_table", "body")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        # A list of messages must not read what they say: it may be megabytes each (C82).
+        return super().get_queryset(request).defer("arguments", "payload", "failures")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return [name for name in super().get_readonly_fields(request, obj) if name not in ("payload", "failures")]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        raw = [f.name for f in self.model._meta.concrete_fields if f.name not in ("payload", "failures")]
+        return [
+            (None, {"fields": self.readonly_summary}),
+            (_("Contract"), {"fields": raw, "classes": ("collapse",)}),
+        ]
+
+    @admin.display(description=_("Attempts"))
+    def attempts_table(self, message: Any) -> SafeString | str:
+        """Each attempt, newest first: one without an outcome may have gone out all the same."""
+        entries = list(message.log.order_by("-pk")[:50])
+        if not entries:
+            return str(_("None."))
+        titles = (
+            _("attempt"),
+            _("started"),
+            _("ended"),
+            _("outcome"),
+            _("code"),
+            _("provider id"),
+            _("error"),
+            _("by"),
+        )
+        rows = (
+            (
+                entry.number, entry.started_at, entry.ended_at or "–",
+                entry.outcome or _("no word yet"), entry.code, entry.provider_id, entry.error[:500], entry.by,
+            )
+            for entry in entries
+        )  # fmt: skip
+        return format_html(
+            "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>",
+            format_html_join("", "<th>{}</th>", ((title,) for title in titles)),
+            format_html_join("", "<tr>" + "<td>{}</td>" * len(titles) + "</tr>", rows),
+        )
+
+    @admin.display(description=_("Payload"))
+    def body(self, message: Any) -> SafeString:
+        text = json.dumps(message.payload, indent=2, ensure_ascii=False)
+        return format_html("<pre>{}{}</pre>", text[:20_000], " …" if len(text) > 20_000 else "")

@@ -1,6 +1,10 @@
 """The `durable` app. Importing it, and starting Django with it, never touches the database."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
+from django.conf import settings
+from django.utils.module_loading import autodiscover_modules
 
 
 class DurableConfig(AppConfig):
@@ -11,3 +15,7 @@ class DurableConfig(AppConfig):
         from . import checks, logs  # noqa: F401 - checks register themselves
 
         logs.connect()
+        autodiscover_modules("outbox")  # each app's handlers, so that every worker knows them
+        named = {settings.EMAIL_BACKEND, *(one.get("BACKEND", "") for one in getattr(settings, "MAILERS", {}).values())}
+        for module in sorted({name.rpartition(".")[0] for name in named if name.startswith("durable.contrib.")}):
+            import_module(module)

@@ -97,7 +97,7 @@ def _advance(run: Any, claim: Claim) -> Outcome:
 def _failed(run: Any, claim: Claim, error: BaseException) -> Outcome:
     status = persistently(claim, lambda: run.fail(claim, error))
     signals.send(signals.run_failed, run, error=error, status=status, claim=claim)
-    if status == run.MACHINE.dead:
+    if status in run.MACHINE.terminal:
         signals.send(signals.run_settled, run, status=status, claim=claim)
         return Outcome.DEAD
     return Outcome.FAILED

@@ -12,13 +12,14 @@ from django.conf import settings
 
 __all__ = ["DEFAULTS", "problems", "setting"]
 
-DEFAULTS: Final[dict[str, float | int | bool]] = {
+DEFAULTS: Final[dict[str, float | int | bool | str]] = {
     "LEASE": 60.0,  # until when nobody else may take a claimed run; renewed at a third of it
     "POLL": 1.0,  # how often an idle worker looks for due runs; jittered
     "THREADS": 4,  # runs in flight per process (SQLite: 1, as it has one writer)
     "MAX_LOSSES": 5,  # workers lost in a row before a run is given up as dead
     "STEP_TIMEOUT": 300.0,  # a step without a timeout of its own; a hung step becomes claimable after it
     "NOTIFY": False,  # PostgreSQL: wake watching workers when a run is started, instead of at their next look
+    "EMAIL": "django.core.mail.backends.smtp.EmailBackend",  # what sends the mails of OutboxEmailBackend
     "GRACE": 8.0,  # after SIGTERM: how long the step in hand may go on before it is cut off and released
 }
 
@@ -38,6 +39,9 @@ def problems() -> list[tuple[str, str]]:
         if name not in DEFAULTS:
             known = ", ".join(sorted(DEFAULTS))
             found.append((f"DURABLE has an unknown key {name!r}.", f"Known keys: {known}."))
+        elif isinstance(DEFAULTS[name], str):
+            if not isinstance(value, str) or not value:
+                found.append((f"DURABLE[{name!r}] is {value!r}.", "Give a text, as the documentation says."))
         elif isinstance(DEFAULTS[name], bool):
             if not isinstance(value, bool):
                 found.append((f"DURABLE[{name!r}] is {value!r}.", "Give True or False."))

@@ -20,14 +20,14 @@ runs whose time has come and runs whose owner vanished stand in it side by side,
 A *receipt* is written in the transaction of the effect that it records. That is what `Claim.write` is called for inside
 a transaction, before the effect: the UPDATE takes the row lock, so nobody can take the run until the transaction ends.
 
-What follows: Machine · transition · claim · Claim.
+What follows: Machine · transition · claim · release_early · reap · put_back · Claim · write_together.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -38,7 +38,20 @@ from django.db.models.functions import Least, Now
 from .clock import InSeconds, later_sql, now_sql, seconds_param
 from .errors import Interrupted, LostLease
 
-__all__ = ["NOW", "Claim", "Later", "Machine", "Taking", "claim", "release_early", "transition"]
+__all__ = [
+    "NOW",
+    "Claim",
+    "Later",
+    "Machine",
+    "Taking",
+    "claim",
+    "put_back",
+    "reap",
+    "release_early",
+    "transition",
+    "write_together",
+]
+
 
 _PLAIN = {int, str}
 _PLAIN_FIELDS = {CharField, TextField, PositiveIntegerField, BigIntegerField}
@@ -120,7 +133,9 @@ class Taking:
     pk: Any = None  # this run, whenever it is due
     ahead: bool = False  # also runs whose time has not come: what a restart may have healed
     untouched_since: Any = None  # a database time: only runs that nobody has written later
+    within: tuple[tuple[str, Any], ...] = ()  # (column, value): the part of the table, where the index begins with it
     also: tuple[tuple[str, Any], ...] = ()  # (column, value): what the shape's code can carry out
+    only: Q | None = None  # whatever else must be true of it, of its own columns
 
     def condition(self, machine: Machine) -> Q:
         """Return the choice for the ORM."""
@@ -130,7 +145,7 @@ class Taking:
             when = Q(pk=self.pk)
         if self.untouched_since is not None:
             when &= Q(updated_at__lte=self.untouched_since)
-        return Q(status__in=machine.open) & free & when & Q(**dict(self.also))
+        return Q(status__in=machine.open) & free & when & Q(**dict((*self.within, *self.also))) & (self.only or Q())
 
 
 def claim(
@@ -170,6 +185,32 @@ def release_early(rows: QuerySet[Any], *, fence: int, owner: str) -> bool:
     """
     held = rows.filter(status=rows.model.MACHINE.claimed, fence=fence, owner=owner, lease_expires_at__gt=Now())
     return held.update(lease_expires_at=Now(), updated_at=Now()) > 0
+
+
+def reap(rows: QuerySet[Any], *, fence: int, **fields: Any) -> bool:
+    """
+    Settle as dead a run that nobody holds and that must not be taken again, because its budget is spent.
+
+    Its fence stays. A vanished owner that comes back after all with a success still matches it, and its word is better
+    than ours. Return whether the run was still as the caller saw it.
+    """
+    machine: Machine = rows.model.MACHINE
+    free = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=Now())
+    settled = {"status": machine.dead, "settled_at": Now(), "updated_at": Now(), "due_at": None}
+    left = {"lease_expires_at": None, "owner": ""}
+    return rows.filter(free, status__in=machine.open, fence=fence).update(**settled, **left, **fields) > 0
+
+
+def put_back(rows: QuerySet[Any], *, fence: int, **fields: Any) -> bool:
+    """
+    Let a run wait again whose owner vanished before it began anything. Return whether it was as the caller saw it.
+
+    Its fence stays, and so does the time of its last change: nothing was done to it.
+    """
+    machine: Machine = rows.model.MACHINE
+    free = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=Now())
+    left = {"status": machine.waiting, "lease_expires_at": None, "owner": ""}
+    return rows.filter(free, status=machine.claimed, fence=fence).update(**left, **fields) > 0
 
 
 class Claim:
@@ -237,7 +278,7 @@ class Claim:
             LostLease: no row matched. Nothing was written.
         """
         if not self._update(changes, unless, states or (self.machine.claimed,), waits=True):
-            raise self._lost()
+            raise self.lost_lease()
 
     def check(self) -> None:
         """
@@ -246,7 +287,7 @@ class Claim:
         Sends nothing. That we own the run is proven by `write`; this only spares work that would be thrown away.
         """
         if self.lost:
-            raise self._lost()
+            raise self.lost_lease()
         if self.should_stop():
             message = "this process was asked to stop"
             raise Interrupted(message)
@@ -333,7 +374,8 @@ class Claim:
         rows: QuerySet[Any] = self.model._base_manager.using(self.alias).filter(pk=self.pk)
         return rows
 
-    def _lost(self) -> LostLease:
+    def lost_lease(self) -> LostLease:
+        """Return the error that says the run is not ours any more."""
         self.lost = True
         return LostLease(
             f"{self.model._meta.object_name} {self.pk} has a newer owner or is settled (we hold fence {self.fence}). "
@@ -351,6 +393,79 @@ _WHILE_WE_HOLD_THE_ROW = (
     " AND CASE WHEN current_setting('client_connection_check_interval') = '0' AND version() LIKE '%%linux%%'"
     " THEN set_config('client_connection_check_interval', '1000', true) END IS DISTINCT FROM ''"
 )
+
+
+def write_together(
+    claims: Sequence[Claim],
+    changes: Mapping[str, Any],
+    each: Mapping[str, Sequence[Any]],
+    *,
+    states: tuple[str, ...] | None = None,
+) -> set[Any]:
+    """
+    Write the same columns of many runs, those of them that we still own. What `Claim.write` is, for a batch.
+
+    On PostgreSQL it is one statement, with each claim's own fence in it; elsewhere one statement per run, so call it in a
+    transaction.
+
+    Args:
+        claims: of one model and one alias.
+        changes: what every run gets; `NOW` and `Later(seconds)` are the database's to work out.
+        each: column to one value per claim, in the order of the claims.
+        states: the statuses the runs may be in; normally only the claimed one.
+
+    Returns:
+        The primary keys of the runs that were ours, and are written. The others have a newer owner.
+    """
+    if not claims:
+        return set()
+    one, connection = claims[0], connections[claims[0].alias]
+    states = states or (one.machine.claimed,)
+    if connection.vendor != "postgresql":
+        rows = [{**changes, **{name: values[n] for name, values in each.items()}} for n in range(len(claims))]
+        pairs = zip(claims, rows, strict=True)
+        return {right.pk for right, row in pairs if right._update(row, None, states, waits=True)}
+    shape = tuple(
+        (name, "now" if value is NOW else "later" if type(value) is Later else "value")
+        for name, value in changes.items()
+    )
+    columns = [[right.pk for right in claims], [right.fence for right in claims], *each.values()]
+    fields = [one.model._meta.get_field(name) for name in ("id", "fence", *each)]
+    params = [
+        _as_param(fields[n], value, connection) for row in zip(*columns, strict=True) for n, value in enumerate(row)
+    ]
+    for name, value in changes.items():
+        if value is not NOW:
+            is_later, field = type(value) is Later, one.model._meta.get_field(name)
+            params.append(seconds_param(value.seconds) if is_later else _as_param(field, value, connection))
+    types = [field.db_type(connection) for field in fields]
+    with connection.cursor() as cursor:
+        cursor.execute(_owners_batch(one.model, shape, tuple(each), types, len(claims), states), params)
+        return {row[0] for row in cursor.fetchall()}
+
+
+def _owners_batch(
+    model: Any,
+    shape: tuple[tuple[str, str], ...],
+    each: tuple[str, ...],
+    types: Sequence[str],
+    rows: int,
+    states: tuple[str, ...],
+) -> str:
+    column, table = _columns(model), _quote(model._meta.db_table)
+    names = ", ".join(column[name] for name in ("id", "fence", *each))
+    right = {"value": "%s", "now": now_sql("postgresql"), "later": later_sql("postgresql")}
+    assignments = [f"{column[name]} = {right[kind]}" for name, kind in shape]
+    assignments += [f"{column[name]} = mine.{column[name]}" for name in each]
+    mine = ", ".join([f"({', '.join(f'%s::{kind}' for kind in types)})"] * rows)
+    statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
+    return f"""
+        WITH mine ({names}) AS (VALUES {mine})
+        UPDATE {table} AS run SET {", ".join(assignments)} FROM mine
+        WHERE run.{column["id"]} = mine.{column["id"]} AND run.{column["fence"]} = mine.{column["fence"]}
+          AND run.{column["status"]} IN ({statuses})
+        RETURNING run.{column["id"]}
+    """  # noqa: S608 - names of our own columns, quoted
 
 
 @functools.lru_cache(maxsize=1024)
@@ -398,12 +513,14 @@ def _claim_in_one_statement(
         params.append(model._meta.pk.get_db_prep_value(taking.pk, connection))
     if taking.untouched_since is not None:
         params.append(taking.untouched_since)
-    params += [field(name).get_db_prep_value(value, connection) for name, value in taking.also]
+    pairs = (*taking.within, *taking.also)
+    params += [field(name).get_db_prep_value(value, connection) for name, value in pairs]
+    only, its_params = _where(cast("Any", model), taking.only, using)
+    params += its_params
     params += [limit, machine.claimed, machine.claimed, seconds_param(lease), owner]
     when = "this" if taking.pk is not None else "ahead" if taking.ahead else "due"
-    sql = _claim_sql(
-        cast("Any", model), when, taking.untouched_since is not None, tuple(name for name, _ in taking.also)
-    )
+    within, also = (tuple(name for name, _ in pairs) for pairs in (taking.within, taking.also))
+    sql = _claim_sql(cast("Any", model), when, taking.untouched_since is not None, within, also, only)
     runs = list(model._base_manager.using(using).raw(sql, params))
     runs.sort(key=lambda run: (run.due_at is None, run.due_at))
     return [
@@ -413,7 +530,19 @@ def _claim_in_one_statement(
 
 
 @functools.lru_cache(maxsize=1024)
-def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) -> str:
+def _where(model: Any, only: Q | None, using: str) -> tuple[str, tuple[Any, ...]]:
+    """Return a condition on the run's own columns as SQL for the claim, and its parameters."""
+    if only is None:
+        return "", ()
+    query = model._base_manager.using(using).filter(only).query
+    sql, params = query.where.as_sql(query.get_compiler(using=using), connections[using])
+    return sql, tuple(params)
+
+
+@functools.lru_cache(maxsize=1024)
+def _claim_sql(
+    model: Any, when: str, untouched: bool, within: tuple[str, ...], also: tuple[str, ...], only: str
+) -> str:
     now, column, table = now_sql("postgresql"), _columns(model), _quote(model._meta.db_table)
     conditions = {
         "due": f"{column['due_at']} <= {now}",
@@ -422,7 +551,10 @@ def _claim_sql(model: Any, when: str, untouched: bool, also: tuple[str, ...]) ->
     }[when]
     if untouched:
         conditions += f" AND {column['updated_at']} <= %s"
+    # Plain, as an index begins with it; the others are looked at row by row, in the order of that index.
+    conditions += "".join(f" AND {column[name]} = %s" for name in within)
     conditions += "".join(f" AND {_unweighed(f'{column[name]} = %s')}" for name in also)
+    conditions += f" AND {_unweighed(only)}" if only else ""
     # MATERIALIZED: planned as a join, the sub-select could be run again for each row and take more than its limit (C42).
     return f"""
         WITH picked AS MATERIALIZED (

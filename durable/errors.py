@@ -11,7 +11,10 @@ __all__ = [
     "Interrupted",
     "KeyConflict",
     "LostLease",
+    "NotConfigured",
+    "NotRecorded",
     "Refused",
+    "RetryAfter",
     "StepTimeout",
     "Wait",
     "WorkerLost",
@@ -81,7 +84,38 @@ class Wait(DurableError):
 
 
 class Refused(DurableError):
-    """Raise it in a step: trying again can never help. The run settles as `dead` at once, with this message."""
+    """
+    Raise it in a step or a handler: trying again can never help. The run settles at once, with this message.
+
+    A job is then `dead`, a message `failed`.
+    """
+
+
+class RetryAfter(Wait):
+    """
+    Raise it in a handler: the far side asked us to come back later. Costs no attempt, as nothing was tried.
+
+    Args:
+        seconds: how long it asked for, by the database's clock; from 0 to ten years.
+        reason: shown to the operator while the message waits.
+        whole_topic: let the other messages of the topic wait too; a rate limit is rarely one message's.
+    """
+
+    def __init__(self, seconds: float, reason: str = "", *, whole_topic: bool = False) -> None:
+        super().__init__(seconds, reason or f"the far side asked for {seconds:g} s")
+        self.whole_topic = whole_topic
+
+
+class NotConfigured(DurableError):
+    """
+    Raise it in a handler: a setting or a credential is missing, so no message of this topic can be sent.
+
+    The topic is paused with this message as the reason, and tried again by itself; no message loses an attempt.
+    """
+
+
+class NotRecorded(DurableError):
+    """A message was sent, and its receipt could not be written. The record of its attempt stays open, for people to see."""
 
 
 def text_of(error: BaseException) -> str:

@@ -29,6 +29,9 @@ def explain(run: Any) -> str:
     following = next((receipt.step for receipt in receipts if receipt.at is None), "the settlement")
     if run.status == run.MACHINE.claimed:
         return _held(run, now, progress, following)
+    why = run.standstill()
+    if why:
+        return f"Held up: {why}; {progress}, next is {following}.{_because(run)}"
     if run.due_at is None or run.due_at <= now:
         return f"Due: {progress}; the next worker or boot pass goes on with {following}.{_because(run)}"
     verb = "retried" if run.last_error and run.failures else "continued"

@@ -8,6 +8,7 @@ says ON CONFLICT DO NOTHING, which the ORM offers for bulk inserts only, without
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import connections, models
@@ -16,7 +17,7 @@ from django.db.models.expressions import DatabaseDefault
 from .clock import later_sql, now_sql, seconds_param
 from .contract import Machine
 
-__all__ = ["insert"]
+__all__ = ["insert", "insert_many"]
 
 #: Columns the database fills in from its own clock.
 _NOW = ("created_at", "updated_at", "due_at")
@@ -57,6 +58,62 @@ def insert(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO 
         for name in (*_NOW, "lease_expires_at"):
             run.__dict__.pop(name, None)
     return made
+
+
+def insert_many(runs: Sequence[Any], using: str, *, due_in: float = 0.0) -> set[Any]:
+    """
+    Insert new runs of one kind with one statement, leaving out those whose key is taken. Return the primary keys made.
+
+    Args:
+        runs: unsaved runs of one kind.
+        using: the database alias; inside or outside a transaction.
+        due_in: seconds from now until they are due.
+    """
+    if not runs:
+        return set()
+    connection = connections[using]
+    model: Any = type(runs[0])
+    if len(runs) > 1 and not connection.features.can_return_rows_from_bulk_insert:
+        return {pk for run in runs for pk in insert_many([run], using, due_in=due_in)}
+    fields = [field for field in _given_fields(model) if any(_is_given(field, run) for run in runs)]
+    params: list[Any] = []
+    for run in runs:
+        params += [field.get_db_prep_save(field.pre_save(run, True), connection) for field in fields]
+        if due_in:
+            params.append(seconds_param(due_in))
+    sql = _insert_many_sql(model, connection.vendor, tuple(field.name for field in fields), len(runs), bool(due_in))
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        if len(runs) == 1:
+            made = {runs[0].pk} if cursor.rowcount == 1 else set()
+        else:
+            made = {model._meta.pk.to_python(row[0]) for row in cursor.fetchall()}
+    for run in runs:
+        run._state.db, run._state.adding = using, run.pk not in made
+        for name in (*_NOW, "lease_expires_at"):
+            run.__dict__.pop(name, None)
+    return made
+
+
+def _is_given(field: Any, run: Any) -> bool:
+    value = field.pre_save(run, True)
+    return not isinstance(value, DatabaseDefault) and (value is not None or field.has_db_default())
+
+
+@functools.lru_cache(maxsize=64)
+def _insert_many_sql(model: Any, vendor: str, names: tuple[str, ...], rows: int, later: bool) -> str:
+    quote = '"{}"'.format
+    column = {field.name: quote(field.column) for field in model._meta.concrete_fields}
+    alike = _alike(model, born_claimed=False, step_names="")
+    targets = ", ".join(column[name] for name in (*names, *alike, "created_at", "updated_at", "due_at"))
+    now = now_sql(vendor)
+    same = [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
+    row = ", ".join([*["%s"] * len(names), *same, now, now, later_sql(vendor) if later else now])
+    returning = f" RETURNING {column['id']}" if rows > 1 else ""
+    return (  # names of our own columns, quoted
+        f"INSERT INTO {quote(model._meta.db_table)} ({targets}) VALUES {', '.join([f'({row})'] * rows)} "  # noqa: S608
+        f"ON CONFLICT DO NOTHING{returning}"
+    )
 
 
 @functools.cache

@@ -1,5 +1,7 @@
 """The models of `durable`, in one place to import them from."""
 
 from .jobs import Job, JobManager
+from .messages import Attempt, Message
+from .pauses import Topic
 
-__all__ = ["Job", "JobManager"]
+__all__ = ["Attempt", "Job", "JobManager", "Message", "Topic"]

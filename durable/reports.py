@@ -86,7 +86,7 @@ def plan(models: list[type[Any]], *, due_only: bool) -> Answer:
     """Return what a pass would do with each open run: take it, or why not."""
     value, lines = [], []
     for model in models:
-        takeable = _open(model).filter(Taking(ahead=not due_only).condition(model.MACHINE))
+        takeable = _open(model).filter(Taking(ahead=not due_only and not model.PATIENT).condition(model.MACHINE))
         held = _open(model).filter(status=model.MACHINE.claimed, lease_expires_at__gt=Now())
         counts = {"kind": kinds.name_of(model), "would_take": takeable.count(), "held_by_others": held.count()}
         value.append(counts)

@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 from .contract import Machine, Taking
 from .errors import DurableError, text_of
 from .ids import uuid7
+from .lanes import Lane
 
 __all__ = ["CONTRACT", "FAILURES_KEPT", "ContractColumn", "Receipt", "Run", "RunQuerySet", "clean_text", "failure"]
 
@@ -102,6 +103,9 @@ class Run(models.Model):
 
     MACHINE: ClassVar[Machine]
 
+    #: Whether a boot pass, too, leaves a run alone until it is due. False: a restart may have healed it, so it is tried.
+    PATIENT: ClassVar[bool] = False
+
     id = RunId()
     status = models.CharField(max_length=16, editable=False)
     fence = models.BigIntegerField(default=0, editable=False)
@@ -146,6 +150,15 @@ class Run(models.Model):
         return ()
 
     @classmethod
+    def lanes(cls, using: str) -> Sequence[Lane]:
+        """Return the lanes a worker claims from, none waiting for another. One, for all runs this code can carry out."""
+        return (Lane(also=cls.can_carry_out()),)
+
+    @classmethod
+    def together(cls, batch: Sequence[tuple[Any, Any]]) -> None:
+        """Do in one go what the runs of a lane with `together` have in common, before each is concluded by itself."""
+
+    @classmethod
     def maintain(cls, using: str) -> list[str]:
         """
         Mend what no claimer would ever see. Part of every boot pass, and of a watching worker once a minute.
@@ -161,6 +174,10 @@ class Run(models.Model):
     def lost(self, claim: Any) -> bool:
         """Record that the owner before this claim vanished. Return whether the run was given up because of it."""
         raise NotImplementedError
+
+    def standstill(self) -> str:
+        """Return why no worker may take this open run whatever its time, or an empty string."""
+        return ""
 
     # Saving ------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """
 Runner: the only loop. A boot pass carries on what was interrupted and what is due, then ends; a watch goes on for ever.
 
-Each worker thread claims for itself, so a slow run holds up no other. While there is nothing to do one thread of the
-process looks, once per poll, with one statement for all kinds.
+Each worker thread claims for itself, from one lane after the other, so a slow run holds up no other. While there is
+nothing to do one thread of the process looks, once per poll, with one statement for all kinds.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from .attempt import Outcome, attempt
 from .conf import setting
 from .contract import Claim, Taking, claim
 from .errors import LostLease
+from .lanes import Lane
 from .owner import current
 from .patience import limit_connection, patience
 from .shutdown import Shutdown
@@ -38,6 +39,33 @@ logger = logging.getLogger("durable")
 _MAINTAIN_EVERY = 60.0  # seconds between two looks for what no claimer sees
 _QUICK = 0.05  # runs that take less than this are worth claiming several at a time
 _MOST_AT_ONCE = 16
+_SLOW = 1.0  # seconds a run takes in a lane that should leave a thread to others
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """One lane of one kind."""
+
+    model: type[Any]
+    alias: str
+    lane: Lane
+
+    @property
+    def name(self) -> tuple[type[Any], str]:
+        return (self.model, self.lane.name)
+
+
+@dataclass(slots=True)
+class _Pace:
+    """What this process has seen of a lane."""
+
+    at_once: int = 1  # runs worth claiming at a time
+    took: float | None = None  # seconds the last run took; None: none has ended yet
+    in_hand: int = 0  # threads that are busy with it
+
+    @property
+    def is_quick(self) -> bool:
+        return self.took is not None and self.took < _SLOW
 
 
 @dataclass(slots=True)
@@ -88,7 +116,8 @@ class Reconciler:
         self._owner = str(current())
         self._lease = float(setting("LEASE"))
         self._began: dict[str, Any] = {}  # alias → when this process began to look, by its database's clock
-        self._old: set[type[Any]] = set()  # kinds whose runs from before that have not all been taken once
+        self._seen: set[tuple[type[Any], str]] = set()  # lanes whose runs from before that have all been taken once
+        self._paces: collections.defaultdict[tuple[type[Any], str], _Pace] = collections.defaultdict(_Pace)
         self._change = threading.Condition()
         self._looking = False
         self._watching = False
@@ -98,7 +127,7 @@ class Reconciler:
 
     def prepare(self) -> None:
         """Take over from the dead of this host, mend what no claimer would see, and note when this pass began."""
-        self._old = {model for model, _ in self.models}
+        self._seen.clear()
         for model, alias in self.models:
             with patience(alias, self._lease):
                 self.report.taken_over += take_over(model, alias)
@@ -199,42 +228,53 @@ class Reconciler:
 
     def _worker(self, pause: Callable[[], bool | None]) -> None:
         """Claim and carry on until `pause` says there will be nothing more (None)."""
-        at_once = 1
         while not self.shutdown.stopping():
             try:
-                batch = self._claim(at_once)
+                queue, batch = self._claim()
             except Error as error:
                 connections.close_all()
                 logger.warning("claiming failed error=%s", str(error).partition("\n")[0])
                 if pause() is None:
                     raise
                 continue
-            if not batch:
-                at_once = 1
+            if queue is None:
                 if pause() is None:
                     return
                 continue
             self.wake_one()  # where there was one there may be more
             began = time.monotonic()
-            self._carry_on(batch)
-            quick = (time.monotonic() - began) / len(batch) < _QUICK
-            at_once = min(_MOST_AT_ONCE, at_once * 2) if quick else 1
+            try:
+                self._carry_on(queue, batch)
+            finally:
+                self._learn(queue, (time.monotonic() - began) / len(batch))
 
-    def _carry_on(self, batch: list[tuple[Any, Claim]]) -> None:
+    def _learn(self, queue: _Queue, took: float) -> None:
+        with self._change:
+            pace = self._paces[queue.name]
+            pace.in_hand -= 1
+            pace.took = took
+            pace.at_once = min(_MOST_AT_ONCE, pace.at_once * 2) if took < _QUICK else 1
+
+    def _carry_on(self, queue: _Queue, batch: list[tuple[Any, Claim]]) -> None:
+        left, together = list(reversed(batch)), queue.lane.together and not self.shutdown.stopping()
         for run, right in batch:
             self.shutdown.took(run, right)
-            heartbeat.hold(right, functools.partial(self._let_others, run, right))
+            if not together:
+                heartbeat.hold(right, functools.partial(self._let_others, queue, run, right))
         try:
-            for run, right in batch:
-                if right.lost:
-                    continue
-                if self.shutdown.stopping():
-                    self._give_back(run, right)
+            if together:
+                queue.model.together(batch)  # after this each must be concluded, asked to stop or not
+            while left and (together or not self.shutdown.stopping()):
+                run, right = left.pop()
+                if right.lost and not together:
                     continue
                 outcome = attempt(run, right, should_stop=self.shutdown.stopping)
                 self.shutdown.gave_back(right)
                 self._count(run, outcome)
         finally:
+            for run, right in reversed(left):
+                if not right.lost:
+                    self._give_back(run, right)
             for _, right in batch:
                 heartbeat.let_go(right)
                 self.shutdown.gave_back(right)
@@ -246,10 +286,10 @@ class Reconciler:
             logger.info("lease lost kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, right.fence)
         self._count(run, Outcome.INTERRUPTED)
 
-    def _let_others(self, run: Any, right: Claim) -> None:
+    def _let_others(self, queue: _Queue, run: Any, right: Claim) -> None:
         """Give back a run that waits behind a slow one, as if this pass had not touched it."""
         right.release(attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
-        self._old.add(type(run))
+        self._seen.discard(queue.name)
         self.wake()
 
     def _count(self, run: Any, outcome: Outcome) -> None:
@@ -260,41 +300,78 @@ class Reconciler:
 
     # Finding work ------------------------------------------------------------------------------------------------
 
-    def _claim(self, at_once: int) -> list[tuple[Any, Claim]]:
-        """Take runs of the first kind that has any, beginning with the next kind each time, so that none starves."""
+    def _claim(self) -> tuple[_Queue | None, list[tuple[Any, Claim]]]:
+        """Take runs of the first lane that has any, beginning with the next lane each time, so that none starves."""
+        queues = self._queues()
         with self._change:
             self._turn += 1
             turn = self._turn
+        for number in range(len(queues)):
+            queue = queues[(turn + number) % len(queues)]
+            most = self._enter(queue, alone=len(queues) == 1)
+            if most < 1:
+                continue
+            batch = []
+            try:
+                batch = self._claim_of(queue, most)
+            finally:
+                self._entered(queue, most, len(batch))
+            if batch:
+                return queue, batch
+        return None, []
+
+    def _queues(self) -> list[_Queue]:
+        return [_Queue(model, alias, lane) for model, alias in self.models for lane in model.lanes(alias)]
+
+    def _enter(self, queue: _Queue, *, alone: bool) -> int:
+        """Return how many runs this thread may take from that lane now, and count it as busy with it."""
+        with self._change:
+            pace, lane = self._paces[queue.name], queue.lane
+            at_once = lane.most or _MOST_AT_ONCE if lane.together else min(pace.at_once, lane.most or _MOST_AT_ONCE)
             if self._left is not None:
                 at_once = min(at_once, self._left)
-                self._left -= at_once  # reserved: threads claim side by side
-        if at_once < 1:
-            return []
-        taken = 0
-        try:
-            for number in range(len(self.models)):
-                model, alias = self.models[(turn + number) % len(self.models)]
-                batch = self._claim_of(model, alias, at_once)
-                if batch:
-                    taken = len(batch)
-                    return batch
-            return []
-        finally:
-            with self._change:
-                if self._left is not None:
-                    self._left += at_once - taken
+            if at_once < 1 or (lane.yields and not alone and not self._leaves_a_thread(pace)):
+                return 0
+            if self._left is not None:
+                self._left -= at_once
+            pace.in_hand += 1
+            return at_once
 
-    def _claim_of(self, model: type[Any], alias: str, at_once: int) -> list[tuple[Any, Claim]]:
-        also = model.can_carry_out()
-        if model in self._old:
-            batch = self._take(
-                model, alias, at_once, Taking(ahead=self._boot, untouched_since=self._began[alias], also=also)
-            )
-            if batch:
+    def _leaves_a_thread(self, pace: _Pace) -> bool:
+        """No lane ever holds every thread, nor do the slow ones together. One without an end so far may be slow too."""
+        if self.threads == 1:
+            return True
+        doubtful = sum(other.in_hand for other in self._paces.values() if not other.is_quick)
+        if pace.is_quick or (pace.took is None and pace.in_hand == 0):
+            return pace.in_hand < self.threads - 1
+        return doubtful < self.threads - 1
+
+    def _entered(self, queue: _Queue, most: int, taken: int) -> None:
+        with self._change:
+            if self._left is not None:
+                self._left += most - taken
+            if not taken:
+                self._paces[queue.name].in_hand -= 1
+
+    def _claim_of(self, queue: _Queue, at_once: int) -> list[tuple[Any, Claim]]:
+        if queue.lane.admission is None:
+            return self._claim_in(queue, at_once)
+        with queue.lane.admission() as room:
+            batch = self._claim_in(queue, min(at_once, room.left))
+            room.took(batch)
+        return batch
+
+    def _claim_in(self, queue: _Queue, at_once: int) -> list[tuple[Any, Claim]]:
+        model, alias, lane = queue.model, queue.alias, queue.lane
+        if queue.name not in self._seen:
+            ahead = self._boot and not model.PATIENT
+            before = lane.taking(ahead=ahead, untouched_since=self._began[alias])
+            batch = self._take(model, alias, at_once, before)
+            if batch or at_once < 1:
                 return batch
-            self._old.discard(model)
+            self._seen.add(queue.name)
         # A pass takes what began meanwhile; what it has taken before is left to the next one.
-        return self._take(model, alias, at_once, Taking(also=also if self._watching else (*also, ("fence", 0))))
+        return self._take(model, alias, at_once, lane.taking() if self._watching else lane.taking(("fence", 0)))
 
     def _take(self, model: type[Any], alias: str, at_once: int, taking: Taking) -> list[tuple[Any, Claim]]:
         with patience(alias, self._lease):
@@ -331,17 +408,19 @@ class Reconciler:
     def _due_on(self, alias: str) -> bool:
         """Ask for all kinds of an alias in one statement."""
         looks, params = [], []
-        for model, its_alias in self.models:
-            if its_alias == alias:
+        for queue in self._queues():
+            if queue.alias == alias:
                 # In the order of the index, and the rest as one condition: planned as any row that fits, it would be
                 # looked for in the whole table where there are no statistics yet.
-                free = When(Taking(also=model.can_carry_out()).condition(model.MACHINE), then=True)
-                due = model._base_manager.using(alias).filter(
+                free = When(queue.lane.taking().condition(queue.model.MACHINE), then=True)
+                due = queue.model._base_manager.using(alias).filter(
                     Case(free, default=False, output_field=BooleanField()), due_at__lte=Now()
                 )
                 sql, values = due.order_by("due_at").values("pk")[:1].query.get_compiler(using=alias).as_sql()
                 looks.append(f"({sql}) IS NOT NULL")
                 params += values
+        if not looks:
+            return False
         with patience(alias, self._lease), connections[alias].cursor() as cursor:
             cursor.execute(f"SELECT {' OR '.join(looks)}", params)
             return bool(cursor.fetchone()[0])

@@ -6,6 +6,7 @@ Each variable is listed in README.md, section "Settings of the example site".
 
 from pathlib import Path
 
+import django
 import environ
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -35,6 +36,7 @@ INSTALLED_APPS = [
     "documents",
     "project.accounts",
     "project.desk",
+    "project.notifications",
 ]
 
 MIDDLEWARE = [
@@ -94,6 +96,28 @@ DURABLE = {
     "POLL": env.float("DURABLE_POLL", default=1.0),
 }
 
+# Every mail goes through the outbox. What really sends it comes after.
+_POSTING = "durable.contrib.email.OutboxEmailBackend"
+_SMTP = {
+    "host": env.str("EMAIL_HOST", default="localhost"),
+    "port": env.int("EMAIL_PORT", default=25),
+    "username": env.str("EMAIL_HOST_USER", default=""),
+    "password": env.str("EMAIL_HOST_PASSWORD", default=""),
+    "use_tls": env.bool("EMAIL_USE_TLS", default=False),
+    "timeout": 20,
+}
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="known-state@localhost")
+if django.VERSION >= (6, 1):
+    MAILERS = {
+        "default": {"BACKEND": _POSTING},
+        "smtp": {"BACKEND": "django.core.mail.backends.smtp.EmailBackend", "OPTIONS": _SMTP},
+    }
+    DURABLE["EMAIL"] = "smtp"
+else:
+    EMAIL_BACKEND = _POSTING
+    EMAIL_HOST, EMAIL_PORT, EMAIL_TIMEOUT = _SMTP["host"], _SMTP["port"], _SMTP["timeout"]
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_TLS = _SMTP["username"], _SMTP["password"], _SMTP["use_tls"]
+
 # The far sides. In the demo `manage.py demo` starts local servers and sets these.
 STRIPE_API_KEY = env.str("STRIPE_API_KEY", default="sk_test_known_state")
 STRIPE_API_BASE = env.str("STRIPE_API_BASE", default="")
@@ -105,3 +129,5 @@ S3_REGION = env.str("S3_REGION", default="us-east-1")
 USER_FILES_ROOT = env.path("USER_FILES_ROOT", default=str(BASE_DIR / "var" / "user-files"))
 # Seconds to wait after each file deleted. Only the demo sets it: it needs time to kill the worker in between.
 USER_FILES_PAUSE = env.float("USER_FILES_PAUSE", default=0)
+TELEGRAM_API_BASE = env.str("TELEGRAM_API_BASE", default="https://api.telegram.org")
+TELEGRAM_BOT_TOKEN = env.str("TELEGRAM_BOT_TOKEN", default="")

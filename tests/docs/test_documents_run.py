@@ -162,8 +162,36 @@ def test_the_crash_test_of_docs_testing_passes(shop):
     shop.names["test_a_refund_survives_a_crash_at_any_statement"]()
 
 
+def test_the_receipt_of_docs_outbox_is_posted_and_sent(shop):
+    from django.test import override_settings
+
+    from durable import conf, outbox
+    from durable.models import Message
+
+    page = ROOT / "docs" / "outbox.md"
+    posting, mails = blocks(page)
+    sent = []
+    api = types.SimpleNamespace(
+        receipt=lambda order, idempotency_key: sent.append((order, idempotency_key)) or {"id": "r"}
+    )
+    shop.names.update(payments=api, order=types.SimpleNamespace(pk=7, pay=lambda: None))
+
+    try:
+        run(page, posting, shop.names)
+        assert Message.objects.get().run() is True
+    finally:
+        outbox.forget("order.receipt")
+    settings: dict = {}
+    run(page, mails, settings)
+
+    assert sent == [(7, "receipt:7")]
+    with override_settings(DURABLE=settings["DURABLE"]):
+        assert conf.problems() == []
+        assert conf.setting("EMAIL") == conf.DEFAULTS["EMAIL"]
+
+
 def test_no_page_has_a_block_that_no_test_runs():
-    counted = {"README.md": 4, "documents.md": 4, "jobs.md": 1, "testing.md": 1}
+    counted = {"README.md": 4, "documents.md": 4, "jobs.md": 1, "outbox.md": 2, "testing.md": 1}
 
     assert {page.name: len(blocks(page)) for page in PAGES if blocks(page)} == counted
 
