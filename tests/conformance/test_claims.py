@@ -106,3 +106,13 @@ def test_a_receipt_renews_the_lease(subject: Subject):
     advance_until_paused(claimed, right)
 
     assert look(jobs, run.pk).lease == "held"
+
+
+def test_an_open_run_that_is_never_due_is_brought_back_by_maintenance(subject: Subject):
+    (pk,) = _due(subject, -1)
+    subject.model._base_manager.filter(pk=pk).update(due_at=None)
+    assert _take(subject, 5, ahead=True) == []
+
+    subject.model.maintain("default")
+
+    assert _take(subject, 5) == [pk]

@@ -311,7 +311,10 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     # Ends ------------------------------------------------------------------------------------------------------------
     "a run out of sight that is left there": _in(
-        "run", "lost_from_sight.update(due_at=Now())", "pass", *_played("out_of_sight-draw")
+        "run",
+        "lost_from_sight.update(due_at=Now())",
+        "pass",
+        f"{CLAIMS}::test_an_open_run_that_is_never_due_is_brought_back_by_maintenance",
     ),
     "a settlement that leaves a due time": _in(
         "contract", '            "due_at": None,\n', "", *_played("takeover-draw")
