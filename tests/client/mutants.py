@@ -63,6 +63,7 @@ def killed_by(room: str, text: str) -> str:
         (Path(folder) / "package.json").write_text('{"type":"module"}')
         for name, arguments in (
             ("cases", [HERE / "cases.test.js"]),
+            ("machine", [HERE / "machine.test.js"]),
             ("seeds", [HERE / "simulate.js", "1", "150"]),
             ("orders", [HERE / "explore.js", "2", "1", "1"]),
         ):

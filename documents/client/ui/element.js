@@ -24,6 +24,7 @@ export class DocumentSession extends HTMLElement {
     if (!this.isConnected) return;
 
     let shown = "";
+    let decided = "";
     const hands = { session, picks: {}, say: (/** @type {string} */ word) => said[word] || word, again: () => draw(session.state, true) };
     const draw = (/** @type {any} */ view, forced = false) => {
       const { status, block, conflict, backup, unsaved, behind } = view;
@@ -37,6 +38,8 @@ export class DocumentSession extends HTMLElement {
       const says = JSON.stringify([status, block, conflict && { ...conflict, sent: 0 }, unsaved || offers, failed, settling, hidden, conflict && session.content]);
       if (!forced && says === shown) return;
       shown = says;
+      if (conflict?.id !== decided) hands.picks = {}; // choices outlive a third change, not the conflict
+      decided = conflict?.id;
       const parts = panelOf(view, hands);
       panel.className = block || conflict ? "bad" : "";
       panel.hidden = !parts.length;
