@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 
-.PHONY: demo serve test test-long bench lint clean
+.PHONY: demo serve test test-long reliability mutation bench lint clean
 
 $(VENV)/.ready: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -28,6 +28,14 @@ test: $(VENV)/.ready
 
 test-long: $(VENV)/.ready
 	$(RUN) -m pytest -q -m long
+
+reliability: $(VENV)/.ready
+	$(RUN) -m pytest -q tests/crash
+	$(RUN) -m bench.soak --seconds 600 --workers 4 > var/soak.json
+	$(RUN) -m tests.crash.report var/soak.json
+
+mutation: $(VENV)/.ready
+	$(RUN) -m tests.mutation
 
 bench: $(VENV)/.ready
 	$(RUN) -m bench

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from .door import Content, dump, read_value
+from .door import Content, dump, read_value, value_of
 from .errors import Invalid, InvalidVersion, VersionRequired
 from .kinds import DocumentKind
 from .people import Actor
@@ -70,9 +70,10 @@ def cleaned(kind: DocumentKind, sent: Content) -> Content:
     """Return the content after the kind has seen it. Raise Invalid. The text stays as sent where nothing changed."""
     if type(kind).clean is DocumentKind.clean:
         return sent
-    before = dump(sent.value)  # before: clean() may change the value in place
+    fresh = value_of(sent.text)  # clean() may change the value in place, and it may be the caller's
+    before = dump(fresh)
     with translated():
-        value = kind.clean(sent.value)
+        value = kind.clean(fresh)
     if kind.exact_text and dump(value) == before:
         return sent
     return read_value(value, kind.limits)

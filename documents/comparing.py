@@ -6,16 +6,16 @@ and strikes through. Work is bounded, so a copy of several megabytes cannot hold
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from .door import dump
-from .kinds import DocumentKind, Merging
+from .kinds import DocumentKind
 from .merging import merged_order
+from .rows import Cell
 
-__all__ = ["Row", "Segments", "compare", "inline", "marked", "rows_of", "shown"]
+__all__ = ["Row", "Segments", "compare", "inline", "marked"]
 
 SHOWN = 2_000  # characters of one text in one cell of the page
 PLACES = 400  # places on one page; below Django's DATA_UPLOAD_MAX_NUMBER_FIELDS
@@ -23,7 +23,6 @@ WORK = 250_000  # pairs of words that are compared; beyond it the whole middle i
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
 Segments = list[tuple[str, str]]  # ("same" | "del" | "ins" | "more", text)
-Cell = tuple[str, str, str]  # id, label, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,19 +34,6 @@ class Row:
     base: str | None
     stored: str | None
     theirs: str | None
-
-
-def rows_of(content: Any, shape: Merging | None) -> list[Cell]:
-    """Return id, label and text of each attribute, or of each leaf where the kind has no attributes."""
-    if shape is None:
-        return [(path, path or "(all)", shown(leaf)) for path, leaf in _leaves(content, "")]
-    values, order = shape.split(content)
-    return [(name, name[1:], shown(values[name])) for name in order]
-
-
-def shown(value: Any) -> str:
-    """Return a value as a person reads it: text as it is, everything else as JSON."""
-    return value if isinstance(value, str) else dump(value)
 
 
 def compare(kind: DocumentKind, base: Any, stored: Any, theirs: Any) -> tuple[list[Row], int]:
@@ -136,14 +122,3 @@ def _short(segments: Segments) -> Segments:
             kept.append((kind, text))
             rooms[kind] -= len(text)
     return [(kind, text) for kind, text in kept if text]
-
-
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for name, inner in value.items():
-            yield from _leaves(inner, f"{path}/{name.replace('~', '~0').replace('/', '~1')}")
-    elif isinstance(value, list) and value:
-        for index, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}/{index}")
-    else:
-        yield path, value

@@ -50,6 +50,8 @@ def keep(change: Change, stored: Stored) -> uuid.UUID:
         )
         if (found := _replace(mine, copy, change)) is not None:
             return found
+        if (found := _settled(change, using)) is not None:
+            return found
         document = Document.objects.using(using).filter(kind=change.kind.name, key=change.key).first()
         if document is None:
             message = f"{change.kind.name} {change.key!r} was removed while it was being saved."
@@ -88,6 +90,22 @@ def tell(conflict: Conflict) -> None:
     """Note that the author was told how the conflict ended."""
     Conflict.objects.using(database()).filter(pk=conflict.pk, seen_at=None).exclude(settled_at=None).update(
         seen_at=Now()
+    )
+
+
+def _settled(change: Change, using: str) -> uuid.UUID | None:
+    """A repeat of a refused save that was settled meanwhile: its copy is kept there, and it is not asked about again."""
+    return (
+        Conflict.objects.using(using)
+        .filter(
+            document__kind=change.kind.name,
+            document__key=change.key,
+            by_key=change.actor.key,
+            save_id=change.save_id,
+            theirs_digest=change.content.digest,
+        )
+        .values_list("pk", flat=True)
+        .first()
     )
 
 

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext as _
 
-from .door import SAFE
+from .strict import SAFE
 
 __all__ = ["from_json", "supported", "to_json"]
 

@@ -18,8 +18,9 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 
 from .conf import setting
-from .door import Limits
 from .errors import NotFound
+from .rows import Cell, rows_of
+from .strict import Limits
 
 if TYPE_CHECKING:  # the models can't be imported while apps are loading, and kinds are declared then
     from .change import Change
@@ -77,10 +78,8 @@ class DocumentKind:
         """Return seconds to wait where this user has saved too often, or None. Asked before each HTTP save."""
         return None
 
-    def rows(self, content: Any) -> list[tuple[str, str, str]]:
+    def rows(self, content: Any) -> list[Cell]:
         """Return what a person compares, in order: id (as in merging), label and text of each cell or attribute."""
-        from .comparing import rows_of
-
         return rows_of(content, self.merge)
 
     def check(self) -> list[CheckMessage]:

@@ -52,7 +52,7 @@ def _one_statement(change: Change, using: str) -> Swapped | None:
             sql = _moved_sql(change.revive)
             guard: tuple[Any, ...] = (change.kind.name, change.key, change.expected_version, change.content.digest)
             head = (change.content.digest, change.schema, change.deletes, *guard, change.save_id)
-        cursor.execute(sql, (*head, *_revision(change).values()))
+        cursor.execute(sql, (*head, *_prepared(change, using)))
         row = cursor.fetchone()
     return Swapped(document_id=row[0], version=row[1], at=row[2]) if row else None
 
@@ -117,6 +117,14 @@ def _revision(change: Change) -> dict[str, Any]:
         "reason": change.reason,
         "restored_from": change.restored_from,
     }
+
+
+def _prepared(change: Change, using: str) -> list[Any]:
+    """Return the values as this database takes them: a user's key may be of any field a project has thought of."""
+    values = _revision(change)
+    by = Revision._meta.get_field("by")
+    values["by_id"] = by.get_db_prep_save(change.actor.pk, connections[using])
+    return list(values.values())
 
 
 _COLUMNS = (

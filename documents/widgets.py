@@ -64,7 +64,7 @@ class SessionWidget(forms.Widget):
     @property
     def media(self) -> forms.Media:
         """The module script, for `{{ form.media }}`."""
-        return forms.Media(js=[forms.Script(SCRIPT, type="module")])
+        return forms.Media(js=[forms.Script(SCRIPT, type="module")])  # type: ignore[list-item]
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         """Return the element, or nothing before `of()` said which document it is."""

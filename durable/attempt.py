@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import enum
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
-from django.db import Error, connections
+from django.db import connections
 
 from . import heartbeat, signals
 from .contract import Claim
+from .effects import persistently
 from .errors import Interrupted, LostLease, Wait
 from .run import clean_text
 
@@ -58,7 +58,8 @@ def attempt(run: Any, claim: Claim, *, should_stop: Callable[[], bool] = bool) -
     except Exception:
         # Not even the outcome could be written. The lease lapses by itself, and the next owner reads the receipts.
         logger.exception("outcome not recorded kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, claim.fence)
-        connections[claim.alias].close()
+        if not connections[claim.alias].in_atomic_block:
+            connections[claim.alias].close()
         return Outcome.UNKNOWN
     finally:
         heartbeat.let_go(claim)
@@ -66,14 +67,14 @@ def attempt(run: Any, claim: Claim, *, should_stop: Callable[[], bool] = bool) -
 
 def _advance(run: Any, claim: Claim) -> Outcome:
     try:
-        if claim.lost_owner is not None and run.lost(claim):
+        if claim.lost_owner is not None and persistently(claim, lambda: run.lost(claim)):
             signals.send(signals.run_settled, run, status=run.MACHINE.dead, claim=claim)
             return Outcome.DEAD
         run.advance(claim)
     except LostLease:
         raise
     except Interrupted:
-        _persistently(claim, lambda: claim.release(attempts=_not_counted(run), losses=0))
+        persistently(claim, lambda: claim.release(attempts=_not_counted(run), losses=0))
         return Outcome.INTERRUPTED
     except Wait as wait:
         left: dict[str, Any] = {
@@ -81,7 +82,7 @@ def _advance(run: Any, claim: Claim) -> Outcome:
             "attempts": _not_counted(run),
             "last_error": clean_text(wait.reason),
         }
-        _persistently(claim, lambda: claim.release(**left))
+        persistently(claim, lambda: claim.release(**left))
         signals.send(signals.run_waiting, run, seconds=wait.seconds, reason=wait.reason, claim=claim)
         return Outcome.WAITING
     except Exception as error:  # noqa: BLE001 - the one place that catches what users raise
@@ -94,7 +95,7 @@ def _advance(run: Any, claim: Claim) -> Outcome:
 
 
 def _failed(run: Any, claim: Claim, error: BaseException) -> Outcome:
-    status = _persistently(claim, lambda: run.fail(claim, error))
+    status = persistently(claim, lambda: run.fail(claim, error))
     signals.send(signals.run_failed, run, error=error, status=status, claim=claim)
     if status == run.MACHINE.dead:
         signals.send(signals.run_settled, run, status=status, claim=claim)
@@ -104,17 +105,3 @@ def _failed(run: Any, claim: Claim, error: BaseException) -> Outcome:
 
 def _not_counted(run: Any) -> int:
     return max(0, int(run.attempts) - 1)
-
-
-def _persistently(claim: Claim, write: Callable[[], Any]) -> Any:
-    """Write an outcome, again if the connection is gone: worth some patience, as others would wait for the lease."""
-    give_up = time.monotonic() + claim.lease
-    while True:
-        connections[claim.alias].close_if_unusable_or_obsolete()
-        try:
-            return write()
-        except Error:
-            if time.monotonic() > give_up:
-                raise
-            connections[claim.alias].close()
-            time.sleep(0.2)

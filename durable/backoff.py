@@ -58,9 +58,11 @@ class Backoff:
         if self.base == 0 or self.factor == 1 or steps == 0:
             return float(min(self.base, self.cap))
         # Compare logarithms: 4.0 ** 1024 would overflow before min() could help (C27).
-        if self.base >= self.cap or steps >= math.log(self.cap / self.base) / math.log(self.factor):
+        if self.base >= self.cap or steps >= (math.log(self.cap) - math.log(self.base)) / math.log(self.factor):
             return float(self.cap)
-        return float(self.base * self.factor**steps)
+        # In two halves: with a tiny base the whole power overflows although the product is under the cap.
+        half = steps // 2
+        return min(float(self.cap), self.base * self.factor**half * self.factor ** (steps - half))
 
     def spent(self, attempts: int) -> bool:
         """Return whether the budget allows no further attempt."""

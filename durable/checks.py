@@ -52,8 +52,10 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
 
 @checks.register("durable")
 def check_jobs(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[checks.CheckMessage]:
-    """Check each job class of the project: E010–E016, W010–W011."""
-    return [problem for model in apps.get_models() if issubclass(model, Job) for problem in _check(model)]
+    """Check each job class of those apps, or of the project: E010–E016, W010–W011."""
+    configs = apps.get_app_configs() if app_configs is None else app_configs
+    models_of_them = [model for config in configs for model in config.get_models()]
+    return [problem for model in models_of_them if issubclass(model, Job) for problem in _check(model)]
 
 
 def _check(model: type[Job]) -> Iterator[checks.CheckMessage]:

@@ -18,6 +18,7 @@ DEFAULTS: Final[dict[str, float | int | bool]] = {
     "THREADS": 4,  # runs in flight per process (SQLite: 1, as it has one writer)
     "MAX_LOSSES": 5,  # workers lost in a row before a run is given up as dead
     "STEP_TIMEOUT": 300.0,  # a step without a timeout of its own; a hung step becomes claimable after it
+    "NOTIFY": False,  # PostgreSQL: wake watching workers when a run is started, instead of at their next look
     "GRACE": 8.0,  # after SIGTERM: how long the step in hand may go on before it is cut off and released
 }
 
@@ -37,6 +38,9 @@ def problems() -> list[tuple[str, str]]:
         if name not in DEFAULTS:
             known = ", ".join(sorted(DEFAULTS))
             found.append((f"DURABLE has an unknown key {name!r}.", f"Known keys: {known}."))
+        elif isinstance(DEFAULTS[name], bool):
+            if not isinstance(value, bool):
+                found.append((f"DURABLE[{name!r}] is {value!r}.", "Give True or False."))
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 10**9:
             found.append((f"DURABLE[{name!r}] is {value!r}.", "Give a number above 0."))
         elif isinstance(DEFAULTS[name], int) and not isinstance(value, int):

@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 from django.db import Error, InterfaceError, OperationalError, connections, transaction
 
 from .contract import Claim
-from .errors import DurableError, LostLease, StepTimeout
+from .errors import DurableError, LostLease, StepTimeout, text_of
+from .patience import patience
 
-__all__ = ["commit", "outside_transaction", "timed"]
+__all__ = ["commit", "mend", "outside_transaction", "persistently", "timed"]
 
 logger = logging.getLogger("durable")
 T = TypeVar("T")
@@ -29,6 +30,7 @@ T = TypeVar("T")
 #: SQLSTATE of a serialization failure and of a deadlock (PostgreSQL's documentation, appendix A).
 _ROLLED_BACK_BY_THE_DATABASE = {"40001", "40P01"}
 _INERROR = 3  # libpq's PQTRANS_INERROR
+_CANCEL_TIMEOUT = 2.0  # seconds to reach the server with a cancel request
 
 
 def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
@@ -42,12 +44,14 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
         LostLease: the run has a newer owner; nothing was written.
         Exception: whatever the work raised; nothing was written.
     """
-    connection = connections[claim.alias]
+    connection: Any = connections[claim.alias]
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
+        raw = None
         try:
             with transaction.atomic(using=claim.alias, durable=True):
+                raw = connection.connection
                 result = work()
                 _refuse_broken(connection)
                 finished = [result]
@@ -55,16 +59,17 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
         except LostLease:
             # Our own COMMIT, believed lost, may have reached the server after all: then the receipt is there.
             if finished and claim.wrote(column):
+                claim.lost = False  # by our own hand: the fence is still ours
                 return finished[0]
             raise
         except Exception as error:
             if claim.timed_out:
                 message = f"the step outlived its timeout; its transaction was rolled back ({_first_line(error)})"
                 raise StepTimeout(message) from error
-            if finished and _wrote(claim, column, connection):
+            if finished and bool(persistently(claim, lambda: claim.wrote(column))):
                 logger.exception("after commit kind=%s pk=%s receipt=%s", claim.model._meta.label, claim.pk, column)
                 return finished[0]
-            if not _undone_by_the_database(error, connection):
+            if not _undone_by_the_database(error, connection, raw):
                 raise
             give_up = give_up or time.monotonic() + claim.lease
             if time.monotonic() > give_up:
@@ -72,6 +77,26 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
             claim.check()
             time.sleep(min(1.0, 0.005 * 2 ** min(tries, 10)) * random.uniform(0.5, 1.0))  # noqa: S311
     raise AssertionError  # pragma: no cover - the loop ends by returning or raising
+
+
+def persistently(claim: Claim, work: Callable[[], T]) -> T:
+    """
+    Read or write what repeating does not change, again if the connection is gone, for as long as a lease.
+
+    For what the machinery itself asks between steps: a database that restarts meanwhile is nobody's failure, and others
+    would have to wait for the lease.
+    """
+    give_up, connection = time.monotonic() + claim.lease, connections[claim.alias]
+    while True:
+        try:
+            with patience(claim.alias, claim.lease):
+                mend(connection)
+                return work()
+        except (OperationalError, InterfaceError):
+            if connection.in_atomic_block or time.monotonic() > give_up:
+                raise
+            connection.close()
+            time.sleep(0.2)
 
 
 @contextlib.contextmanager
@@ -98,6 +123,12 @@ def outside_transaction(using: str) -> bool:
     return not blocks or blocks[-1]._from_testcase  # type: ignore[attr-defined]
 
 
+def mend(connection: Any) -> None:
+    """Drop a connection that no longer works, so that the next statement gets another; never a test case's own."""
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
+
+
 def _refuse_broken(connection: Any) -> None:
     """
     Refuse to commit a transaction that would silently be rolled back.
@@ -116,21 +147,7 @@ def _refuse_broken(connection: Any) -> None:
         raise DurableError(message)
 
 
-def _wrote(claim: Claim, column: str, connection: Any) -> bool:
-    """Read the receipt after an error that came with or after COMMIT, on a fresh connection if need be."""
-    give_up = time.monotonic() + claim.lease
-    while True:
-        connection.close_if_unusable_or_obsolete()
-        try:
-            return claim.wrote(column)
-        except (OperationalError, InterfaceError):
-            if time.monotonic() > give_up:
-                raise
-            connection.close()
-            time.sleep(0.2)
-
-
-def _undone_by_the_database(error: Exception, connection: Any) -> bool:
+def _undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool:
     """Return whether the database itself ended the transaction, so that beginning it again is right."""
     if not isinstance(error, Error):
         return False
@@ -141,31 +158,39 @@ def _undone_by_the_database(error: Exception, connection: Any) -> bool:
         return True
     if not isinstance(error, OperationalError | InterfaceError):
         return False
-    lost = connection.connection is None or not connection.is_usable()
-    if lost:
+    # Leaving the transaction may have opened a new connection already; the one it ran on is what counts.
+    lost = raw is None or connection.connection is not raw or not connection.is_usable()
+    if lost and connection.connection is raw:
         connection.close()
     return lost
 
 
 def _cutter(using: str) -> Callable[[], None] | None:
     """
-    Return what ends this thread's open transaction from another thread: shutting down its socket.
+    Return what ends this thread's open transaction from another thread: a cancel request, then its socket shut down.
 
-    The server sees the client gone and rolls back, through a pooler too; the thread gets an error at its next statement.
+    The server looks at the socket between two statements only, so the one it may be working on is canceled first. Which
+    connection it is is looked up then: begun again after a lost one, the step runs on another.
     """
-    connection = connections[using]
-    if connection.vendor != "postgresql" or connection.connection is None:
+    connection: Any = connections[using]
+    if connection.vendor != "postgresql":
         return None
-    raw = connection.connection
 
     def cut() -> None:
-        if raw.closed:
+        # Its own handle of the socket, taken first: once canceled, the thread itself may close the connection.
+        raw = connection.connection
+        if raw is None:
             return
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(raw.fileno())) as wire:
+        with (
+            contextlib.suppress(OSError, connection.Database.Error),
+            socket.socket(fileno=os.dup(raw.fileno())) as wire,
+        ):
+            with contextlib.suppress(connection.Database.Error):
+                raw.cancel_safe(timeout=_CANCEL_TIMEOUT)
             wire.shutdown(socket.SHUT_RDWR)
 
     return cut
 
 
 def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    return f"{type(error).__name__}: {text_of(error)}".splitlines()[0][:200]

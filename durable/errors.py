@@ -15,7 +15,11 @@ __all__ = [
     "StepTimeout",
     "Wait",
     "WorkerLost",
+    "text_of",
 ]
+
+#: Ten years, as for a Backoff: what is further away no database stores alike, and none could be waited for.
+_LONGEST = 315_576_000.0
 
 
 class DurableError(Exception):
@@ -63,13 +67,13 @@ class Wait(DurableError):
     Raise it in a step: nothing is wrong, come back later. Costs no attempt.
 
     Args:
-        seconds: how long from now, by the database's clock; not negative.
+        seconds: how long from now, by the database's clock; from 0 to ten years.
         reason: shown to the operator while the run waits.
     """
 
     def __init__(self, seconds: float, reason: str = "") -> None:
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < float("inf"):
-            message = f"Wait(seconds) takes a number of seconds from 0 up, not {seconds!r}"
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= _LONGEST:
+            message = f"Wait(seconds) takes a number of seconds from 0 up to ten years, not {seconds!r:.80}"
             raise ValueError(message)
         super().__init__(reason or f"waits {seconds:g} s")
         self.seconds = float(seconds)
@@ -78,3 +82,11 @@ class Wait(DurableError):
 
 class Refused(DurableError):
     """Raise it in a step: trying again can never help. The run settles as `dead` at once, with this message."""
+
+
+def text_of(error: BaseException) -> str:
+    """Return what an error says; an error that cannot be printed must not take the run's record with it."""
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001 - any __str__ may raise anything
+        return f"(its text cannot be read: {type(broken).__name__})"

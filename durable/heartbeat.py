@@ -1,20 +1,23 @@
 """
 Heartbeat: one thread per process that renews the leases the process holds.
 
-At a third of the lease, and never past the deadline of a running step: a hung step becomes claimable. The thread starts
-with the first claim that lives long enough to need it; quick runs never see it.
+At a third of the lease, and never past the deadline of a running step: a hung step becomes claimable. A claim that was
+taken with others and still waits for its turn by then is given back. Quick runs see nothing of this.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
+from collections.abc import Callable, Iterator
 
 from django.db import connections
 
 from .contract import Claim
+from .patience import limit_connection, patience
 
 __all__ = ["Heartbeat", "hold", "let_go"]
 
@@ -22,6 +25,7 @@ logger = logging.getLogger("durable")
 
 #: A lease of L seconds is renewed every L / 3: two renewals may fail before it lapses.
 _BEATS_PER_LEASE = 3
+_LINGER = 5.0  # seconds the thread stays when nothing is held
 
 
 class Heartbeat:
@@ -29,21 +33,31 @@ class Heartbeat:
 
     def __init__(self) -> None:
         self._held: dict[Claim, float] = {}  # claim → when its lease is renewed next, monotonic
+        self._waiting: dict[Claim, Callable[[], None]] = {}  # of these: those not begun → what gives one back
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._limited: set[str] = set()  # aliases whose connection of that thread has its limits
+        self._idle = False
 
-    def hold(self, claim: Claim) -> None:
-        """Renew that claim's lease from now on."""
+    def hold(self, claim: Claim, give_back: Callable[[], None] | None = None) -> None:
+        """Renew that claim's lease from now on; with `give_back`, call that instead when it would be time to."""
         with self._wake:
+            self._waiting.pop(claim, None)
+            if give_back is not None:
+                self._waiting[claim] = give_back
             self._held[claim] = time.monotonic() + claim.lease / _BEATS_PER_LEASE
             if self._thread is None:
+                self._limited = set()
                 self._thread = threading.Thread(target=self._beat, name="durable-heartbeat", daemon=True)
                 self._thread.start()
+            elif self._idle:
+                self._wake.notify()
 
     def let_go(self, claim: Claim) -> None:
         """Stop renewing it."""
         with self._wake:
             self._held.pop(claim, None)
+            self._waiting.pop(claim, None)
 
     def _beat(self) -> None:
         try:
@@ -52,13 +66,20 @@ class Heartbeat:
                     self._renew(claim)
         finally:
             connections.close_all()
+            with self._wake:
+                if self._thread is threading.current_thread():
+                    self._thread = None  # whatever ended it, the next claim gets another
 
     def _sleep_until_needed(self) -> bool:
         """Wait until a claim needs something. Return False when nothing has been held for a while: the thread ends."""
+        if not self._held:
+            connections.close_all()  # idle, it must not be what keeps a database from being dropped
         with self._wake:
-            if not self._held and not self._wake.wait_for(lambda: bool(self._held), timeout=5):
+            self._idle = not self._held
+            if self._idle and not self._wake.wait_for(lambda: bool(self._held), timeout=_LINGER):
                 self._thread = None
                 return False
+            self._idle = False
             soonest = min(self._next(claim, beat) for claim, beat in self._held.items()) if self._held else 0
             # Short naps instead of one long one: a step may set its deadline at any moment without telling us.
             self._wake.wait(timeout=max(0.0, min(soonest - time.monotonic(), 0.5)))
@@ -75,13 +96,16 @@ class Heartbeat:
         return beat if deadline is None or claim.timed_out else min(beat, deadline)
 
     def _renew(self, claim: Claim) -> None:
-        now, deadline = time.monotonic(), claim.deadline
+        now, deadline, give_back = time.monotonic(), claim.deadline, self._waiting.get(claim)
+        if give_back is not None:
+            self._return(claim, give_back)
+            return
         if deadline is not None and now >= deadline and not claim.timed_out:
             self._time_out(claim)
             return
         pause = claim.lease / _BEATS_PER_LEASE
         try:
-            if not claim.timed_out and not claim.renew():
+            if not claim.timed_out and not self._renewed(claim):
                 claim.lost = True
                 self.let_go(claim)
                 logger.info("lease lost kind=%s pk=%s fence=%s", claim.model._meta.label, claim.pk, claim.fence)
@@ -92,6 +116,30 @@ class Heartbeat:
         with self._wake:
             if claim in self._held:
                 self._held[claim] = time.monotonic() + pause
+
+    @contextlib.contextmanager
+    def _patient(self, claim: Claim) -> Iterator[None]:
+        # A write that waited for a silent database would keep this thread from all the other claims.
+        if claim.alias not in self._limited:
+            self._limited.add(claim.alias)
+            limit_connection(claim.alias, claim.lease)
+        with patience(claim.alias, claim.lease / _BEATS_PER_LEASE):
+            yield
+
+    def _renewed(self, claim: Claim) -> bool:
+        with self._patient(claim):
+            return claim.renew()
+
+    def _return(self, claim: Claim, give_back: Callable[[], None]) -> None:
+        # Renewed instead, it would be kept for as long as the run before it hangs.
+        claim.lost = True
+        self.let_go(claim)
+        try:
+            with self._patient(claim):
+                give_back()
+        except Exception:
+            logger.warning("not given back kind=%s pk=%s", claim.model._meta.label, claim.pk, exc_info=True)
+            connections[claim.alias].close()
 
     def _time_out(self, claim: Claim) -> None:
         claim.timed_out = True
@@ -104,9 +152,10 @@ class Heartbeat:
 _process = Heartbeat()
 
 
-def hold(claim: Claim) -> None:
-    """Keep that claim's lease while the run is carried out."""
-    _process.hold(claim)
+def hold(claim: Claim, give_back: Callable[[], None] | None = None) -> None:
+    """Keep that claim's lease while the run is carried out; with `give_back`: while it soon will be."""
+    if not connections[claim.alias].in_atomic_block:  # our own connection cannot see a run of a test case's transaction
+        _process.hold(claim, give_back)
 
 
 def let_go(claim: Claim) -> None:

@@ -8,34 +8,28 @@ does. The last receipt settles the job in the same statement.
 
 from __future__ import annotations
 
-import copy
 import functools
-import time
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db import connections, models, transaction
-from django.db.models.functions import Now
 from django.db.models.signals import class_prepared
 from django.dispatch import receiver
 
-from . import clock, explain, signals, starting
-from .attempt import attempt
+from . import adopting, clock, explain, receipts, starting
+from .attempt import Outcome, attempt
 from .backoff import Backoff
 from .conf import setting
-from .contract import NOW, Claim, Later, Machine, Taking, claim, transition
-from .effects import commit, outside_transaction, timed
-from .errors import InsideTransaction, Refused, WorkerLost
+from .contract import Claim, Machine, Taking, claim, transition
+from .effects import outside_transaction
+from .errors import InsideTransaction, Refused, WorkerLost, text_of
 from .owner import current, parse
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
+from .stepping import Stepping, own_values
 from .steps import Step
 
 __all__ = ["Job", "JobManager"]
 
 PENDING, RUNNING, DONE, DEAD, CANCELED = "pending", "running", "done", "dead", "canceled"
-
-#: A database step at least this long is worth a second write: how long it took, and a lease that has not aged meanwhile.
-_WORTH_A_WRITE = 0.1
 
 
 class JobManager(models.Manager.from_queryset(RunQuerySet)):  # type: ignore[misc]
@@ -99,6 +93,9 @@ class Job(Run):
     retired_steps: ClassVar[list[str]] = []
     max_losses: ClassVar[int | None] = None
 
+    #: Of an attempt under way, on this instance only.
+    step_in_hand: str = ""
+
     status = models.CharField(max_length=16, default=PENDING, editable=False)
     step_names = models.TextField(blank=True, default="", editable=False)
     step_log = models.JSONField(default=dict, editable=False)
@@ -135,11 +132,14 @@ class Job(Run):
                 "Call it after the transaction: transaction.on_commit(job.run), or let `manage.py reconcile` do it."
             )
             raise InsideTransaction(message)
-        if not self._claim_and_attempt(using) and self._carries_other_steps():
-            type(self).adopt(self._row())
-            self._claim_and_attempt(using)
-        self.refresh_from_db()
-        return bool(self.status == DONE)
+        outcome = self._claim_and_attempt(using)
+        if outcome is None and self._carries_other_steps():
+            adopting.adopt(type(self), self._row())
+            outcome = self._claim_and_attempt(using)
+        if outcome is None:
+            self.refresh_from_db()
+            return bool(self.status == DONE)
+        return outcome is Outcome.DONE
 
     def cancel(self) -> bool:
         """
@@ -160,37 +160,25 @@ class Job(Run):
         """
         Make the job due at once, with a fresh budget: one that waits, or one that was given up or canceled.
 
-        Return whether it was moved: a job that is done, or that somebody holds, is left alone.
+        Return whether it was moved: a job that is done, or that somebody holds, is left alone. For one that was canceled
+        `on_start` runs again, in the same transaction.
 
         Raises:
             AlreadyInFlight: another open run took its place meanwhile.
         """
-        with starting.no_other_in_flight(self):
-            moved = transition(
-                self._row(), (PENDING, DEAD, CANCELED), PENDING, attempts=0, losses=0, **starting.boarding(self)
-            )
+        fresh = {"attempts": 0, "losses": 0, **starting.boarding(self)}
+        with transaction.atomic(using=self._state.db), starting.no_other_in_flight(self):
+            moved = transition(self._row(), (PENDING, DEAD), PENDING, **fresh)
+            if not moved and transition(self._row(), CANCELED, PENDING, **fresh):
+                moved = True
+                self.refresh_from_db()
+                self.on_start()  # what its cancellation took back
         self.refresh_from_db()
         return moved
 
     def receipts(self) -> list[Receipt]:
         """Return one receipt per step, in the order they run; `at` is None where a step is still to come."""
-        found = []
-        for name, step in self.steps().items():
-            log = self.step_log.get(name, {})
-            failed = sum(entry.get("step") == name for entry in self.failures)
-            at = getattr(self, step.column)
-            found.append(
-                Receipt(
-                    step=name,
-                    guarantee=step.guarantee,
-                    at=at,
-                    took=log.get("took"),
-                    owner=log.get("by", ""),
-                    fence=log.get("fence"),
-                    starts=log.get("starts", 1) if at else failed,
-                )
-            )
-        return found
+        return receipts.of_steps(self)
 
     def explain(self) -> str:
         """Return one sentence: what the job is doing, why, and what happens next by itself."""
@@ -228,62 +216,22 @@ class Job(Run):
         return (("step_names", cls.names_of_steps()),)
 
     @classmethod
-    def adopt(cls, rows: models.QuerySet[Any]) -> dict[str, int]:
-        """
-        Take over the runs that were started by code with other steps, where this code knows every step they name.
-
-        Return what is left: names of unknown steps, and how many open runs carry them. Those wait for code that knows
-        them, or for the names to stand in `retired_steps`.
-        """
-        mine = cls.names_of_steps()
-        free = models.Q(lease_expires_at__isnull=True) | models.Q(lease_expires_at__lte=Now())
-        others = rows.filter(free, settled_at__isnull=True, status__in=cls.MACHINE.open).exclude(step_names=mine)
-        left = {}
-        for theirs in list(others.order_by().values_list("step_names", flat=True).distinct()):
-            unknown = {*filter(None, theirs.split(","))} - cls.steps().keys() - {*cls.retired_steps}
-            if unknown:
-                left[", ".join(sorted(unknown))] = others.filter(step_names=theirs).count()
-            else:
-                others.filter(step_names=theirs).update(step_names=mine)
-        return left
-
-    @classmethod
     def maintain(cls, using: str) -> list[str]:
-        problems = super().maintain(using)
-        for unknown, count in cls.adopt(cls._base_manager.using(using).all()).items():
-            problems.append(
-                f"{cls._meta.label}: {count} open run(s) have a step this code does not know: {unknown}. They wait for "
-                f"code that does; if it was dropped on purpose, name it in {cls.__name__}.retired_steps."
-            )
-        return problems
+        return [*super().maintain(using), *adopting.left_alone(cls, using)]
 
     def advance(self, claim: Claim) -> None:
         """Do the steps without a receipt, in order, each with its receipt. The last one settles the job."""
-        todo = [step for step in self.steps().values() if getattr(self, step.column) is None]
-        if not todo:
-            claim.settle(DONE, **starting.landing(type(self)))
-        for step in todo:
-            claim.check()
-            self._in_hand = step.name
-            before = self._own_values()
-            try:
-                written = self._do(step, claim, last=step is todo[-1])
-            finally:
-                # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
-                self.__dict__.update(before)
-            self._learn(step, written)
-            signals.send(signals.step_done, self, step=step.name, claim=claim)
-        self._in_hand = ""
+        Stepping(self, claim).go()
 
     def fail(self, claim: Claim, error: BaseException) -> str:
         """Keep the error on the row and release the job for a later attempt, or give it up when the budget is spent."""
         label = claim.by
-        step = getattr(self, "_in_hand", "")
+        step = self.step_in_hand
         entry = failure(self, step=step, error=error, owner=label, at=clock.read(connections[claim.alias]))
-        said = f"{entry['type']}: {error}" if str(error) else entry["type"]
+        said = f"{entry['type']}: {text_of(error)}" if text_of(error) else entry["type"]
         changes: dict[str, Any] = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0}
         if isinstance(error, Refused):
-            changes["last_error"] = clean_text(f"{step} refused: {error}")
+            changes["last_error"] = clean_text(f"{step} refused: {text_of(error)}")
         elif self.backoff.spent(self.attempts):
             changes["last_error"] = clean_text(f"given up after {self.attempts} attempts: {said}")
         else:
@@ -297,129 +245,48 @@ class Job(Run):
         """Record that the owner before us vanished. Return whether the job was given up because of it."""
         before = parse(claim.lost_owner or "")
         name = before.label if before else claim.lost_owner or "an unknown owner"
-        step = next((step.name for step in self.steps().values() if getattr(self, step.column) is None), "")
+        step = next(
+            (step.name for step in self.steps().values() if getattr(self, step.column) is None), "the settlement"
+        )
         most = self.max_losses if self.max_losses is not None else setting("MAX_LOSSES")
-        error = WorkerLost(f"{name} vanished during {step or 'the settlement'} (loss {self.losses} in a row)")
+        error = WorkerLost(f"{name} vanished during {step} (loss {self.losses} in a row)")
         entry = failure(self, step=step, error=error, owner=name, at=clock.read(connections[claim.alias]))
         entry["attempt"] = self.attempts - 1
-        self.failures = [entry, *self.failures][:FAILURES_KEPT]
+        kept = [entry, *self.failures][:FAILURES_KEPT]
         if self.losses < most and not self.backoff.spent(self.attempts - 1):
-            claim.write({"failures": self.failures, "last_error": f"WorkerLost: {error}"})
+            claim.write({"failures": kept, "last_error": f"WorkerLost: {error}"})
+            self.failures = kept
             return False
-        said = f"given up: the worker was lost {self.losses} times in a row, last {name} during {step}"
-        claim.settle(DEAD, failures=self.failures, last_error=said, **starting.landing(type(self)))
+        if self.losses < most:
+            said = f"given up after {self.attempts - 1} attempts: WorkerLost: {error}"
+        else:
+            said = f"given up: the worker was lost {self.losses} times in a row, last {name} during {step}"
+        claim.settle(DEAD, failures=kept, last_error=said, **starting.landing(type(self)))
         return True
 
-    # The two kinds of step ---------------------------------------------------------------------------------------
+    @classmethod
+    def own_names(cls) -> frozenset[str]:
+        """Return the names of the fields a step may return."""
+        return _own_names_of(cls)
 
-    def _do(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
-        seconds = step.timeout if step.timeout is not None else float(setting("STEP_TIMEOUT"))
-        if step.external is None:
-            with timed(claim, seconds, in_transaction=True):
-                return commit(claim, step.column, lambda: self._database_step(step, claim, last=last))
-        with timed(claim, seconds, in_transaction=False):
-            began = time.monotonic()
-            result = step.body(self)
-            took = time.monotonic() - began
-        return self._record_external(step, claim, result, took, last=last)
-
-    def _database_step(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
-        # Stamp before the body: the UPDATE takes the row lock and proves the fence, so nobody takes the run meanwhile.
-        claim.write(self._stamp(step, claim, None, last=last), unless=step.column)
-        began = time.monotonic()
-        fields = self._own_fields(step, step.body(self))
-        took = time.monotonic() - began
-        late: dict[str, Any] = dict(fields)
-        if took >= _WORTH_A_WRITE:
-            late["step_log"] = self._log(step, claim, took)
-            if not last:
-                late["lease_expires_at"] = Later(claim.lease)
-        if late:
-            claim.write(late, states=(DONE if last else RUNNING,))
-        return set(fields)
-
-    def _record_external(self, step: Step, claim: Claim, result: Any, took: float, *, last: bool) -> set[str]:
-        if step.record_body is None:
-            fields = self._own_fields(step, result)
-            stamp = self._stamp(step, claim, took, last=last) | fields
-            commit(claim, step.column, lambda: claim.write(stamp, unless=step.column))
-            return set(fields)
-        record, fields = step.record_body, dict(result) if isinstance(result, Mapping) else {}
-
-        def receipt() -> set[str]:
-            claim.write(self._stamp(step, claim, took, last=last) | self._own_fields(step, fields), unless=step.column)
-            more = self._own_fields(step, record(self, result))
-            if more:
-                claim.write(more, states=(DONE if last else RUNNING,))
-            return {*fields, *more}
-
-        return commit(claim, step.column, receipt)
-
-    def _stamp(self, step: Step, claim: Claim, took: float | None, *, last: bool) -> dict[str, Any]:
-        stamp: dict[str, Any] = {
-            step.column: NOW,
-            "step_log": self._log(step, claim, took),
-            "attempts": 1,
-            "losses": 0,
-            "last_error": "",
-        }
-        if last:
-            return {**stamp, **claim.settling(DONE), **starting.landing(type(self))}
-        return {**stamp, "lease_expires_at": Later(claim.lease), "updated_at": NOW}
-
-    def _log(self, step: Step, claim: Claim, took: float | None) -> dict[str, Any]:
-        entry: dict[str, Any] = {"by": claim.by, "fence": claim.fence}
-        if took is not None:
-            entry["took"] = round(took, 3)
-        failed = sum(entry.get("step") == step.name for entry in self.failures)
-        if failed:
-            entry["starts"] = failed + 1
-        self._log_to_be = {**self.step_log, step.name: entry}
-        return self._log_to_be
-
-    def _own_fields(self, step: Step, returned: Any) -> dict[str, Any]:
-        """Return the fields a step gave back, by name; refuse what is not the job's own."""
-        if returned is None:
-            return {}
-        if not isinstance(returned, Mapping):
-            message = (
-                f"step {step.name!r} returned {type(returned).__name__}; return a dictionary of own fields, or None"
-            )
-            raise Refused(message)
-        guarded, known = self.contract_columns(), {f.name: f for f in self._meta.concrete_fields}
-        known |= {f.attname: f for f in self._meta.concrete_fields}
-        for name in returned:
-            if name not in known or name in guarded:
-                message = f"step {step.name!r} returned {name!r}, which is not one of the job's own fields"
-                raise Refused(message)
-        return {known[name].name: value for name, value in returned.items()}
-
-    def _learn(self, step: Step, written: set[str]) -> None:
-        """Make this instance show what the row now holds, as a resumed run would read it."""
-        self.__dict__.pop(step.column, None)  # read from the row when somebody asks
-        self.attempts, self.losses, self.last_error, self.step_log = 1, 0, "", self._log_to_be
-        if written:
-            self.refresh_from_db(fields=sorted(written))
-
-    def _claim_and_attempt(self, using: str) -> bool:
-        """Take this run if it is free, and carry it out. Return whether it was taken."""
+    def _claim_and_attempt(self, using: str) -> Outcome | None:
+        """Take this run if it is free, carry it out, and let this instance show it. None: it was not free."""
         taking = Taking(pk=self.pk, also=type(self).can_carry_out())
         taken = claim(type(self), using=using, owner=str(current()), lease=float(setting("LEASE")), taking=taking)
         for run, right in taken:
-            attempt(run, right)
-        return bool(taken)
+            outcome = attempt(run, right)
+            self.__dict__.update(own_values(run))
+            self.forget_contract()
+            return outcome
+        return None
+
+    def forget_contract(self) -> None:
+        """Let this instance read its contract columns from the row when somebody asks for one."""
+        for name in self.contract_columns() - {"id"}:
+            self.__dict__.pop(name, None)
 
     def _carries_other_steps(self) -> bool:
         return self._row().open().exclude(step_names=self.names_of_steps()).exists()
-
-    def _own_values(self) -> dict[str, Any]:
-        """Return a copy of the job's own fields as they are loaded, safe from changes made in place."""
-        guarded, values = self.contract_columns(), self.__dict__
-        return {
-            field.attname: copy.deepcopy(values[field.attname])
-            for field in self._meta.concrete_fields
-            if field.name not in guarded and field.attname in values
-        }
 
     def _row(self) -> RunQuerySet:
         return RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
@@ -448,3 +315,9 @@ def _steps_of(model: type[Job]) -> dict[str, Step]:
 def _contract_columns_of(model: type[Job]) -> frozenset[str]:
     receipts = {step.column for step in model.steps().values()}
     return CONTRACT | receipts | {"step_names", "step_log", "flight"}
+
+
+@functools.cache
+def _own_names_of(model: type[Job]) -> frozenset[str]:
+    own = [field for field in model._meta.concrete_fields if field.name not in model.contract_columns()]
+    return frozenset(name for field in own for name in (field.name, field.attname))

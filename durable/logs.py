@@ -10,6 +10,7 @@ import logging
 from typing import Any
 
 from . import signals
+from .errors import text_of
 
 __all__ = ["connect"]
 
@@ -32,7 +33,7 @@ def _settled(sender: Any, run: Any, status: str, claim: Any, **_: Any) -> None:
 def _failed(sender: Any, run: Any, error: BaseException, status: str, claim: Any, **_: Any) -> None:
     logger.warning(
         "run failed kind=%s pk=%s fence=%s status=%s attempt=%s error=%s",
-        _kind(run), run.pk, claim.fence, status, run.attempts, f"{type(error).__name__}: {error}"[:500],
+        _kind(run), run.pk, claim.fence, status, run.attempts, f"{type(error).__name__}: {text_of(error)}"[:500],
         exc_info=error,
     )  # fmt: skip
 

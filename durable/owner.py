@@ -68,7 +68,20 @@ def is_gone(text: str) -> bool:
         return True
     if (owner.boot, owner.pids) != (me.boot, me.pids) or not owner.pids:
         return False
-    return _start_of(owner.pid) != owner.start
+    return _start_of(owner.pid) != owner.start and not _is_hidden(owner.pid)
+
+
+def _is_hidden(pid: int) -> bool:
+    """Return whether the process is there, but not for us to look at, as where /proc hides other users' processes."""
+    if Path(f"/proc/{pid}/stat").exists():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 @functools.lru_cache(maxsize=2)
@@ -88,7 +101,9 @@ def _start_of(pid: int) -> str:
     """Return when a process began, in ticks since boot, or an empty string where it does not exist or cannot be seen."""
     # The name in parentheses may itself hold spaces and parentheses; the 22nd field is counted from the last one.
     fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return fields[19] if len(fields) > 19 else ""
+    if len(fields) < 20 or (fields[0] in "ZX" and fields[17] == "1"):
+        return ""  # a dead process, its last thread too, that its parent has not waited for runs no more
+    return fields[19]
 
 
 def _pid_namespace() -> str:

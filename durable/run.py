@@ -17,7 +17,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from .contract import Machine, Taking
-from .errors import DurableError
+from .errors import DurableError, text_of
 from .ids import uuid7
 
 __all__ = ["CONTRACT", "FAILURES_KEPT", "ContractColumn", "Receipt", "Run", "RunQuerySet", "clean_text", "failure"]
@@ -200,7 +200,7 @@ def failure(run: Run, *, step: str, error: BaseException, owner: str, at: dateti
         "attempt": run.attempts,
         "step": step,
         "type": type(error).__name__,
-        "message": clean_text(str(error), _MESSAGE_CHARACTERS),
+        "message": clean_text(text_of(error), _MESSAGE_CHARACTERS),
         "owner": owner,
     }
 
@@ -218,10 +218,18 @@ def clean_text(text: str, characters: int = _ERROR_BYTES // 4) -> str:
 
 
 def canonical(run: models.Model, names: Iterable[str]) -> str:
-    """Return fields of an unsaved run as text that compares equal when they are the same."""
+    """
+    Return fields of an unsaved run as text that compares equal when they are the same.
+
+    A field's plain default counts as not given.
+    """
     fields: list[Any] = [run._meta.get_field(name) for name in names]
-    values = {field.attname: field.value_to_string(run) for field in fields}
+    values = {field.attname: field.value_to_string(run) for field in fields if not _is_default(field, run)}
     return json.dumps(values, sort_keys=True, default=_as_text)
+
+
+def _is_default(field: Any, run: models.Model) -> bool:
+    return not callable(field.default) and field.has_default() and getattr(run, field.attname) == field.default
 
 
 def _as_text(value: Any) -> str:

@@ -8,6 +8,7 @@ process looks, once per poll, with one statement for all kinds.
 from __future__ import annotations
 
 import collections
+import functools
 import logging
 import random
 import threading
@@ -24,6 +25,7 @@ from .conf import setting
 from .contract import Claim, Taking, claim
 from .errors import LostLease
 from .owner import current
+from .patience import limit_connection, patience
 from .shutdown import Shutdown
 from .takeover import take_over
 
@@ -94,15 +96,26 @@ class Reconciler:
 
     def prepare(self) -> None:
         """Take over from the dead of this host, mend what no claimer would see, and note when this pass began."""
-        self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self._old = {model for model, _ in self.models}
         for model, alias in self.models:
-            self.report.taken_over += take_over(model, alias)
+            with patience(alias, self._lease):
+                self.report.taken_over += take_over(model, alias)
+        # Only now: a takeover touches its rows, and a pass leaves alone what was touched after it began.
+        self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self.maintain()
+
+    def limit_connections(self) -> None:
+        """Let this thread's connections notice a network that is gone. For threads that are ours alone."""
+        for alias in {alias for _, alias in self.models}:
+            limit_connection(alias, self._lease)
 
     def maintain(self) -> None:
         """Look for runs that nobody would ever carry out."""
-        self.report.problems = [problem for model, alias in self.models for problem in model.maintain(alias)]
+        problems: list[str] = []
+        for model, alias in self.models:
+            with patience(alias, float(setting("STEP_TIMEOUT"))):
+                problems += model.maintain(alias)
+        self.report.problems = problems
 
     def run_pass(self) -> Report:
         """
@@ -113,6 +126,10 @@ class Reconciler:
         self._watching = False
         self._work(lambda: None)
         return self.report
+
+    def leave_to_backoff(self) -> None:
+        """From now on take only what is due: what was not has had its turn in this session."""
+        self._boot = False
 
     def watch(self, poll: float) -> Report:
         """Carry runs on until told to stop, looking for due ones every `poll` seconds."""
@@ -125,19 +142,27 @@ class Reconciler:
                 return None
             if time.monotonic() - maintained > _MAINTAIN_EVERY:
                 maintained = time.monotonic()
-                self.maintain()
+                self._maintain_if_it_answers()
             self._wait_until_due(poll)
             return not self.shutdown.stopping() or None
 
         self._work(pause)
         return self.report
 
+    def _maintain_if_it_answers(self) -> None:
+        try:
+            self.maintain()
+        except Error as error:
+            connections.close_all()
+            logger.warning("maintenance failed, again in a while error=%s", str(error).partition("\n")[0])
+
     def wake(self) -> None:
-        """Make an idle worker look at once."""
+        """Make every idle worker look at once."""
         with self._change:
             self._change.notify_all()
 
-    def _call_another(self) -> None:
+    def wake_one(self) -> None:
+        """Let one idle worker look at once."""
         with self._change:
             self._change.notify()
 
@@ -161,6 +186,7 @@ class Reconciler:
 
     def _in_thread(self, pause: Callable[[], bool | None]) -> None:
         try:
+            self.limit_connections()
             self._worker(pause)
         except BaseException as error:  # noqa: BLE001 - handed to the main thread, which raises it
             self._raised = self._raised or error
@@ -186,7 +212,7 @@ class Reconciler:
                 if pause() is None:
                     return
                 continue
-            self._call_another()  # where there was one there may be more
+            self.wake_one()  # where there was one there may be more
             began = time.monotonic()
             self._carry_on(batch)
             quick = (time.monotonic() - began) / len(batch) < _QUICK
@@ -195,9 +221,11 @@ class Reconciler:
     def _carry_on(self, batch: list[tuple[Any, Claim]]) -> None:
         for run, right in batch:
             self.shutdown.took(run, right)
-            heartbeat.hold(right)
+            heartbeat.hold(right, functools.partial(self._let_others, run, right))
         try:
             for run, right in batch:
+                if right.lost:
+                    continue
                 if self.shutdown.stopping():
                     self._give_back(run, right)
                     continue
@@ -216,6 +244,12 @@ class Reconciler:
             logger.info("lease lost kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, right.fence)
         self._count(run, Outcome.INTERRUPTED)
 
+    def _let_others(self, run: Any, right: Claim) -> None:
+        """Give back a run that waits behind a slow one, as if this pass had not touched it."""
+        right.release(attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
+        self._old.add(type(run))
+        self.wake()
+
     def _count(self, run: Any, outcome: Outcome) -> None:
         with self._change:
             self.report.outcomes[outcome] += 1
@@ -231,17 +265,22 @@ class Reconciler:
             turn = self._turn
             if self._left is not None:
                 at_once = min(at_once, self._left)
+                self._left -= at_once  # reserved: threads claim side by side
         if at_once < 1:
             return []
-        for number in range(len(self.models)):
-            model, alias = self.models[(turn + number) % len(self.models)]
-            batch = self._claim_of(model, alias, at_once)
-            if batch:
-                with self._change:
-                    if self._left is not None:
-                        self._left -= len(batch)
-                return batch
-        return []
+        taken = 0
+        try:
+            for number in range(len(self.models)):
+                model, alias = self.models[(turn + number) % len(self.models)]
+                batch = self._claim_of(model, alias, at_once)
+                if batch:
+                    taken = len(batch)
+                    return batch
+            return []
+        finally:
+            with self._change:
+                if self._left is not None:
+                    self._left += at_once - taken
 
     def _claim_of(self, model: type[Any], alias: str, at_once: int) -> list[tuple[Any, Claim]]:
         also = model.can_carry_out()
@@ -256,7 +295,8 @@ class Reconciler:
         return self._take(model, alias, at_once, Taking(also=also if self._watching else (*also, ("fence", 0))))
 
     def _take(self, model: type[Any], alias: str, at_once: int, taking: Taking) -> list[tuple[Any, Claim]]:
-        return claim(model, using=alias, owner=self._owner, lease=self._lease, limit=at_once, taking=taking)
+        with patience(alias, self._lease):
+            return claim(model, using=alias, owner=self._owner, lease=self._lease, limit=at_once, taking=taking)
 
     def _wait_until_due(self, poll: float) -> None:
         """Wait until a look finds something due. One thread looks, the others sleep until it, or a finished run, calls."""
@@ -297,6 +337,6 @@ class Reconciler:
                 sql, values = due.order_by().values("pk")[:1].query.get_compiler(using=alias).as_sql()
                 looks.append(f"EXISTS ({sql})")
                 params += values
-        with connections[alias].cursor() as cursor:
+        with patience(alias, self._lease), connections[alias].cursor() as cursor:
             cursor.execute(f"SELECT {' OR '.join(looks)}", params)
             return bool(cursor.fetchone()[0])

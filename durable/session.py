@@ -11,9 +11,10 @@ from typing import Any
 from django.db import connections
 from django.db.models.functions import Now
 
-from . import clock, explain, kinds
+from . import clock, explain, kinds, waking
 from .attempt import Outcome
 from .conf import setting
+from .patience import limit_connection
 from .progress import Progress
 from .runner import Reconciler, Report
 from .shutdown import Shutdown
@@ -97,6 +98,8 @@ def run_session(
     """
     everything = set(models) == set(kinds.registered())
     aliases = {kinds.alias_of(model) for model in models}
+    for alias in aliases:
+        limit_connection(alias, float(setting("LEASE")))
     orphans = [found for alias in sorted(aliases) for found in kinds.orphans(alias)] if everything else []
     troubled: list[str] = []
 
@@ -118,7 +121,8 @@ def run_session(
             reconciler.prepare()
             for problem in Result(reconciler.report, orphans)._problems():
                 bar.say(problem)
-            reconciler.watch(float(setting("POLL")))
+            with waking.listening(aliases, reconciler.wake_one):
+                reconciler.watch(float(setting("POLL")))
         else:
             _passes(reconciler, models, shutdown, bar, wait)
     result = Result(reconciler.report, orphans, shutdown.name, troubled)
@@ -135,6 +139,7 @@ def _passes(reconciler: Reconciler, models: list[type[Any]], shutdown: Shutdown,
         if bar.is_shown:
             bar.expect(sum(kinds.rows_of(model).open().count() for model in models))
         reconciler.run_pass()
+        reconciler.leave_to_backoff()
         nap = _until_a_lease_lapses(models)
         if nap is None or shutdown.stopping() or time.monotonic() + nap > give_up:
             return

@@ -50,6 +50,7 @@ class Shutdown:
         self._wakers: list[Callable[[], None]] = []
         self._before: dict[int, Any] = {}
         self._watcher: threading.Thread | None = None
+        self._over = threading.Event()
 
     def __enter__(self) -> Shutdown:
         if threading.current_thread() is threading.main_thread():
@@ -60,6 +61,7 @@ class Shutdown:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -94,8 +96,8 @@ class Shutdown:
     def _after_grace(self) -> None:
         for wake in self._wakers:
             wake()
-        threading.Event().wait(self.grace)
-        self._cut_off()
+        if not self._over.wait(self.grace):
+            self._cut_off()
 
     def _cut_off(self) -> None:
         """Roll back what is open, release what is held, and end the process without waiting for any step."""

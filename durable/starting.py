@@ -14,29 +14,33 @@ from typing import Any
 
 from django.db import IntegrityError, router, transaction
 
+from . import waking
 from .attempt import attempt
 from .conf import setting
 from .contract import Claim
 from .effects import outside_transaction
-from .errors import AlreadyInFlight, DurableError, InsideTransaction, KeyConflict
+from .errors import AlreadyInFlight, InsideTransaction, KeyConflict
 from .inserting import insert
 from .owner import current
-from .run import canonical
+from .run import canonical, clean_text
 
 __all__ = ["boarding", "landing", "no_other_in_flight", "start", "start_and_run"]
 
 
-#: How often an INSERT that met somebody who then vanished is tried again.
-_PATIENCE = 5
-
-
-def start(
-    model: type[Any], alias: str | None, key: str | None, fields: dict[str, Any], *, patience: int = _PATIENCE
-) -> Any:
+def start(model: type[Any], alias: str | None, key: str | None, fields: dict[str, Any]) -> Any:
     """Record the run, or return the one that was started under this key. See `JobManager.start`."""
-    run = _new(model, key, fields)
-    using = alias or router.db_for_write(model, instance=run)
-    return run if _record(run, using, lease=None) else _existing(model, using, run, fields, patience=patience)
+    # Where the one in the way is gone when we look for it, its transaction rolled back: insert again. The last time the
+    # database may raise: what is in the way then is a constraint of the job's own.
+    for on_conflict in ("DO NOTHING", "DO NOTHING", "DO NOTHING", ""):
+        run = _new(model, key, fields)
+        using = alias or router.db_for_write(model, instance=run)
+        if _record(run, using, lease=None, on_conflict=on_conflict):
+            waking.ring_after_commit(using)
+            return run
+        found = _existing(model, using, run)
+        if found is not None:
+            return found
+    raise AssertionError  # pragma: no cover - without ON CONFLICT it is inserted, or the database raises
 
 
 def start_and_run(model: type[Any], alias: str | None, key: str | None, fields: dict[str, Any]) -> Any:
@@ -51,14 +55,12 @@ def start_and_run(model: type[Any], alias: str | None, key: str | None, fields: 
         raise InsideTransaction(message)
     lease = float(setting("LEASE"))
     if not _record(run, using, lease=lease):
-        run = _existing(model, using, run, fields)
+        run = start(model, using, key, fields)
         run.run()
         return run
     claim = Claim(model, using=using, pk=run.pk, fence=run.fence, owner=run.owner, lease=lease)
     attempt(run, claim)
-    for name in ("status", "fence", "lease_expires_at", "owner", "due_at", "settled_at", "updated_at", "failures",
-                 "step_log", "attempts", "losses", "last_error"):  # fmt: skip
-        run.__dict__.pop(name, None)  # read from the row when somebody asks
+    run.forget_contract()
     return run
 
 
@@ -93,7 +95,7 @@ def _new(model: type[Any], key: str | None, fields: dict[str, Any]) -> Any:
     if guarded:
         message = f"{model.__name__}.objects.start() takes the job's own fields; {', '.join(guarded)} is the contract's"
         raise TypeError(message)
-    if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and "\x00" not in key):
+    if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and clean_text(key) == key):
         message = f"a key is a text of 1 to 200 characters, not {key!r:.80}"
         raise ValueError(message)
     run = model(key=key, **fields)
@@ -104,13 +106,13 @@ def _new(model: type[Any], key: str | None, fields: dict[str, Any]) -> Any:
     return run
 
 
-def _record(run: Any, using: str, lease: float | None) -> bool:
+def _record(run: Any, using: str, lease: float | None, on_conflict: str = "DO NOTHING") -> bool:
     if lease is not None:
         run.status, run.fence, run.attempts, run.owner = run.MACHINE.claimed, 1, 1, str(current())
     if type(run).on_start is _nothing(type(run)):
-        return insert(run, using, lease=lease)
+        return insert(run, using, lease=lease, on_conflict=on_conflict)
     with transaction.atomic(using=using):
-        made = insert(run, using, lease=lease)
+        made = insert(run, using, lease=lease, on_conflict=on_conflict)
         if made:
             run.on_start()
     return made
@@ -121,7 +123,8 @@ def _nothing(model: type[Any]) -> Any:
     return next(vars(parent)["on_start"] for parent in reversed(model.__mro__) if "on_start" in vars(parent))
 
 
-def _existing(model: type[Any], using: str, run: Any, fields: dict[str, Any], *, patience: int = _PATIENCE) -> Any:
+def _existing(model: type[Any], using: str, run: Any) -> Any:
+    """Return the run that has this key; None where nothing is in the way any more."""
     rows = model._base_manager.using(using)
     found = rows.filter(key=run.key).first() if run.key is not None else None
     if found is not None:
@@ -131,11 +134,7 @@ def _existing(model: type[Any], using: str, run: Any, fields: dict[str, Any], *,
     other = rows.filter(flight=run.flight).first() if model.one_in_flight else None
     if other is not None:
         raise _in_flight(run, other)
-    # The one that was in the way is gone again: its transaction rolled back, or it landed between our two statements.
-    if patience == 0:
-        message = f"{model.__name__} could neither be inserted nor found ({run.key!r}); try again"
-        raise DurableError(message)
-    return start(model, using, run.key, fields, patience=patience - 1)
+    return None
 
 
 def _two_sets_of_arguments(found: Any, run: Any) -> str:
@@ -162,4 +161,5 @@ def _flight(run: Any) -> str:
         field = run._meta.get_field(name)
         values[field.attname] = field.value_to_string(run)
     text = json.dumps(values, sort_keys=True, default=str)
+    # Cut off, two long values would be one place.
     return text if len(text) <= 200 else hashlib.sha256(text.encode()).hexdigest()

@@ -72,7 +72,8 @@ class Step:
         """
         Register what is written in the receipt's transaction, with the result of the external call.
 
-        The body takes (self, result) and may return own fields of the job like a step does.
+        The body takes (self, result) and may return own fields of the job like a step does. A step with a record may
+        return anything; a dictionary of nothing but own fields is written as they are, and handed over too.
         """
         if self.external is None:
             message = (

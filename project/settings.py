@@ -39,6 +39,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "project.security.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -47,6 +48,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "project.accounts.blocking.PendingDeletionMiddleware",
 ]
 
 ROOT_URLCONF = "project.urls"
@@ -101,3 +103,5 @@ S3_ACCESS_KEY_ID = env.str("S3_ACCESS_KEY_ID", default="testing")
 S3_SECRET_ACCESS_KEY = env.str("S3_SECRET_ACCESS_KEY", default="testing")
 S3_REGION = env.str("S3_REGION", default="us-east-1")
 USER_FILES_ROOT = env.path("USER_FILES_ROOT", default=str(BASE_DIR / "var" / "user-files"))
+# Seconds to wait after each file deleted. Only the demo sets it: it needs time to kill the worker in between.
+USER_FILES_PAUSE = env.float("USER_FILES_PAUSE", default=0)

@@ -7,4 +7,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("documents/", include("documents.urls")),
     path("desk/", include("project.desk.urls")),
+    path("", include("project.accounts.urls")),
 ]

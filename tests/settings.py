@@ -5,7 +5,7 @@ from project.settings import DATABASES, INSTALLED_APPS
 
 DEBUG = False
 SECRET_KEY = "tests"
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.app", "tests.docs_app"]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.app", "tests.crash.app", "tests.conformance", "tests.docs_app"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -13,4 +13,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["TEST"] = {"NAME": str(DATABASES["default"]["NAME"]) + ".test"}
 
 SILENCED_SYSTEM_CHECKS = ["documents.W001"]  # the suite's kind `big` is larger than a form on purpose
-WHITENOISE_AUTOREFRESH = True  # nobody collected static files here
+
+# The pages are tested from the sources; nothing collects static files for the suite.
+WHITENOISE_AUTOREFRESH = True
+WHITENOISE_USE_FINDERS = True

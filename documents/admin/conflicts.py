@@ -19,20 +19,15 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from documents.admin.marks import changed
+from documents.admin.choices import choices_of, number_in, picks_in, preview_of
 from documents.admin.reading_only import KindFilter, ReadOnlyAdmin
 from documents.admin.sides import Sides, looked_at
-from documents.comparing import compare
-from documents.door import dump, value_of
 from documents.errors import DocumentsError, Unresolved
-from documents.merging import ORDER
 from documents.models import Conflict
 from documents.outcomes import MovedOn, Settled, SettledBefore
 from documents.settling import settle
 
 __all__ = ["ConflictAdmin"]
-
-SIDES = ("stored", "theirs", "base")
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -120,8 +115,8 @@ class ConflictAdmin(ReadOnlyAdmin):
 
     def _posted(self, request: HttpRequest, conflict: Conflict) -> HttpResponse:
         choice, reason = request.POST.get("choice", ""), request.POST.get("reason", "").strip()
-        version, changes = _number(request, "version"), _number(request, "changes")
-        picks = _picks(request)
+        version, changes = number_in(request, "version"), number_in(request, "changes")
+        picks = picks_in(request)
         given = {"choice": choice, "reason": reason, "seen": version}
         if "preview" in request.POST or not choice:
             sides = looked_at(conflict, picks, seen_version=version)
@@ -182,78 +177,14 @@ class ConflictAdmin(ReadOnlyAdmin):
             "conflict": conflict,
             "sides": sides,
             "given": given,
-            "choices": _choices(conflict, sides),
+            "choices": choices_of(conflict, sides),
             "may_settle": self.has_settle_permission(request) and conflict.settled_at is None and sides.kind,
-            "preview": _preview(conflict, sides, given["choice"]) if preview else None,
+            "preview": preview_of(conflict, sides, given["choice"]) if preview else None,
             "save_id": uuid.uuid4(),
             "open": {*sides.merged.open} if sides.merged else set(),
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/documents/conflict.html", context)
-
-
-def _choices(conflict: Conflict, sides: Sides) -> list[dict[str, str]]:
-    author = conflict.by_name
-    found = [
-        {
-            "value": "keep_stored",
-            "label": _("Keep what is stored"),
-            "help": _("No new version. The copy of %(name)s stays on this page, marked as not taken.")
-            % {"name": author},
-        },
-        {
-            "value": "take_theirs",
-            "label": _("Take theirs"),
-            "help": _("The copy of %(name)s becomes the next version; the stored one stays in the history.")
-            % {"name": author},
-        },
-    ]
-    if sides.merged is not None:
-        found.append(
-            {
-                "value": "merge",
-                "label": _("Merge"),
-                "help": _("The sides chosen in the table become the next version; it is checked by the kind's rules."),
-            }
-        )
-    return found
-
-
-def _preview(conflict: Conflict, sides: Sides, choice: str) -> dict[str, Any] | None:
-    """Return what would be stored, as differences from what is stored now and as the whole."""
-    if sides.kind is None or sides.fault:
-        return None
-    if choice == "merge" and sides.merged is None:
-        return None
-    stored = value_of(sides.stored.text) if sides.stored.text else None
-    result = stored
-    if choice == Conflict.Decision.TAKE_THEIRS:
-        result = value_of(conflict.theirs)
-    elif choice == Conflict.Decision.MERGE and sides.merged is not None:
-        result = sides.merged.content
-    rows, more = compare(sides.kind, stored, stored, result)
-    whole = dump(result)
-    return {
-        "rows": [{"label": row.label, "text": changed(row.stored, row.theirs)} for row in rows],
-        "more": more,
-        "whole": changed(whole, whole),
-        "open": sides.labels(sides.merged.open) if choice == "merge" and sides.merged else [],
-        "version": sides.stored.version if choice == "keep_stored" or not rows else sides.stored.version + 1,
-    }
-
-
-def _picks(request: HttpRequest) -> dict[str, str]:
-    """Return the sides chosen in the table; each button's name is joined by a hidden field with the attribute's id."""
-    picks = {}
-    for name, side in request.POST.items():
-        if name.startswith("pick-") and side in SIDES:
-            picks[ORDER if name == "pick-order" else request.POST.get(f"id-{name}", "")] = str(side)
-    return picks
-
-
-def _number(request: HttpRequest, name: str) -> int:
-    text = request.POST.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
 def _refusal(error: DocumentsError, sides: Sides) -> str:

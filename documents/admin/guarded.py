@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from documents.admin.bases import digest_of, digests
 from documents.admin.marks import changed
 
-__all__ = ["guarded_form", "last_editor"]
+__all__ = ["guarded_form", "last_editor", "submitted"]
 
 
 def guarded_form(form_class: type[Any], base: Mapping[str, str] | None, lines: list[str]) -> type[Any]:
@@ -38,8 +38,8 @@ def guarded_form(form_class: type[Any], base: Mapping[str, str] | None, lines: l
 
         def clean(self) -> Any:
             cleaned = super().clean()
-            _same_line_breaks(self)
             data = self.cleaned_data if cleaned is None else cleaned
+            _same_line_breaks(self, data)
             _judge(self, data, base, lines)
             return cleaned
 
@@ -47,12 +47,12 @@ def guarded_form(form_class: type[Any], base: Mapping[str, str] | None, lines: l
     return Guarded
 
 
-def _same_line_breaks(form: Any) -> None:
+def _same_line_breaks(form: Any, data: Any) -> None:
     """A browser posts every line break as two characters. Where the stored text has one, keep it so."""
-    for name, value in form.cleaned_data.items():
+    for name, value in data.items():
         stored = form.initial.get(name)
         if isinstance(value, str) and isinstance(stored, str) and "\r" in value and "\r" not in stored:
-            form.cleaned_data[name] = value.replace("\r\n", "\n")
+            data[name] = value.replace("\r\n", "\n")
 
 
 def _judge(form: Any, data: Mapping[str, Any], base: Mapping[str, str] | None, lines: list[str]) -> None:
@@ -63,10 +63,10 @@ def _judge(form: Any, data: Mapping[str, Any], base: Mapping[str, str] | None, l
     labels = [str(form.fields[name].label or name) for name in moved] + lines
     if not labels:
         return
-    if not lines and all(_submitted(form, name, data) == form.now[name] for name in moved):
+    if not lines and all(submitted(form, name, data) == form.now[name] for name in moved):
         return  # both typed the same
     for name in moved:
-        mine = _submitted(form, name, data)
+        mine = submitted(form, name, data)
         if mine in (base[name], form.now[name]):
             _show_stored(form, name)
         else:
@@ -87,7 +87,7 @@ def _judge(form: Any, data: Mapping[str, Any], base: Mapping[str, str] | None, l
     )
 
 
-def _submitted(form: Any, name: str, data: Mapping[str, Any]) -> str:
+def submitted(form: Any, name: str, data: Mapping[str, Any]) -> str:
     """Return the digest of what this person submitted for a field, or "" where it is not valid."""
     if name not in data:
         return ""

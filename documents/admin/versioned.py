@@ -21,7 +21,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from documents.admin.bases import digest_of, digests, packed, unpacked
-from documents.admin.guarded import guarded_form, last_editor
+from documents.admin.guarded import guarded_form, last_editor, submitted
 from documents.kinds import kinds
 from documents.modelkinds import ModelKind
 
@@ -166,14 +166,17 @@ def _judge_row(form: Any, bases: dict[str, Any] | None, using: str) -> None:
     if now is None or base is None:
         form.add_error(None, _("Nothing was saved: this row was not on the page, or is no more. Load the list anew."))
         return
-    moved = [name for name in base if name in form.fields and base[name] != digests(now, [name])[name]]
-    if moved:
-        labels = ", ".join(str(form.fields[name].label or name) for name in moved)
+    stored = digests(now, base)
+    moved = [name for name in base if name in form.fields and base[name] != stored[name]]
+    typed = {name: submitted(form, name, form.cleaned_data) for name in moved}
+    against = [name for name in moved if typed[name] not in (base[name], stored[name], "")]
+    if against:
+        labels = ", ".join(str(form.fields[name].label or name) for name in against)
         said = _("Nothing was saved: %(who)s changed %(fields)s meanwhile. Stored now: %(values)s.")
-        values = ", ".join(str(getattr(now, name)) for name in moved)
+        values = ", ".join(str(getattr(now, name)) for name in against)
         form.add_error(None, said % {"who": last_editor(row), "fields": labels, "values": values})
         return
-    # save() writes every column; let those that are not in the list be what they are now, not what they were.
+    # save() writes every column. Those that this person has not touched are what they are now, not what they were.
     for field in row._meta.concrete_fields:
-        if field.name not in form.fields:
+        if field.name not in form.fields or field.name in moved:
             setattr(row, field.attname, getattr(now, field.attname))

@@ -73,7 +73,8 @@ def build(entry: Path = WHOLE) -> str:
     names = ", ".join(exported)
     # Inside a function the names at the top are local, so that they are shortened too.
     whole = f"const {{ {names} }} = (() => {{\n{body}\nreturn {{ {names} }};\n}})();\nexport {{ {names} }};\n"
-    return BANNER + minify.string("application/javascript", whole) + "\n"
+    small: str = minify.string("application/javascript", whole)
+    return BANNER + small + "\n"
 
 
 def packed(text: str) -> int:

@@ -57,7 +57,9 @@ def stored_body(stored: Stored) -> dict[str, Any]:
 def user_tag(request: HttpRequest) -> str:
     """Return a tag that differs for each user and says nothing about them: a page sees that somebody else logged in."""
     pk = getattr(request.user, "pk", None)
-    return salted_hmac("documents.user", str(pk)).hexdigest()[:16] if pk is not None else "anonymous"
+    return (
+        salted_hmac("documents.user", str(pk), algorithm="sha256").hexdigest()[:16] if pk is not None else "anonymous"
+    )
 
 
 def _written(value: Any) -> str:

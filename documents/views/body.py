@@ -9,7 +9,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.request import UnreadablePostError
 
-from documents.door import Content, members, read_parsed
+from documents.door import Content, read_parsed
+from documents.envelope import members
 from documents.errors import InvalidBody, InvalidVersion, TooLarge, VersionRequired
 from documents.kinds import DocumentKind
 
@@ -83,7 +84,7 @@ def read_body(request: HttpRequest, kind: DocumentKind, *, known: set[str]) -> B
     except UnreadablePostError as error:
         message = "The connection ended before the body did."
         raise InvalidBody(message) from error
-    found = members(text)
+    found = members(text, kind.limits)
     if unknown := sorted(set(found) - known):
         message = f"Unknown: {', '.join(unknown)}. Known: {', '.join(sorted(known))}."
         raise InvalidBody(message, path=f"/{unknown[0]}")

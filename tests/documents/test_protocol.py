@@ -102,6 +102,21 @@ def test_i14_a_write_without_a_version_is_428_at_every_address(page):
         assert (status, answer["code"]) == (428, "version_required"), path
 
 
+def test_i13_a_stale_version_is_409_at_every_address_that_writes(page):
+    stored(versions=3)
+    conflict = save("c", 1, by=Person(username="ada")).conflict_id
+
+    for method, path, more in [
+        ("PUT", "note/n/", {"content": "x"}),
+        ("DELETE", "note/n/", {}),
+        ("POST", "note/n/restore/", {"version": 1}),
+        ("POST", f"note/n/conflicts/{conflict}/settle/", {"choice": "take_theirs", "changes": 1}),
+    ]:
+        status, answer = page.send(method, path, {"saveId": str(uuid.uuid4()), "expectedVersion": 2} | more)
+        assert (status, answer["headVersion"]) == (409, 3), path
+    assert head() == (3, "one")
+
+
 def test_c59_a_lost_answer_is_replayed(page):
     name = str(uuid.uuid4())
     page.put("one", 0, saveId=name)

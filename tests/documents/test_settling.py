@@ -179,6 +179,18 @@ def test_a_conflict_after_a_settled_one_is_a_new_row():
     assert again.conflict_id != one.pk
 
 
+def test_a_repeat_of_a_refused_save_that_was_settled_meanwhile_is_not_asked_about_again():
+    name = uuid.uuid4()
+    one = conflict(save_id=name, writer="tab")
+    settle(one, "keep_stored")
+    save(BOTH, 2, kind="card")
+
+    outcome = save(THEIRS, 1, kind="card", save_id=name, writer="tab")
+
+    assert outcome.conflict_id == one.pk
+    assert Conflict.objects.count() == 1
+
+
 def test_i48_a_settlement_against_an_unknown_base_shows_every_difference():
     one = conflict()
     Revision.objects.filter(version=1).update(pruned_at=one.opened_at, content="")

@@ -159,6 +159,18 @@ def test_the_list_edit_leaves_other_columns_as_they_are_now(ann, book):
     assert "this row was not on the page" in html
 
 
+def test_a_row_of_the_list_that_this_person_did_not_touch_is_not_in_the_way_and_not_overwritten(ann, bob, book):
+    Book.objects.create(slug="zebra", title="Zebra")
+    where = reverse("admin:docs_app_book_changelist")
+    hers, his = form(ann.get(where)), form(bob.get(where))
+    mine = next(name for name, value in his.items() if value == "Sketch")
+    theirs = next(name for name, value in his.items() if value == "Zebra")
+    ann.post(where, hers | {theirs: "Ann's", "_save": "1"})
+
+    assert bob.post(where, his | {mine: "Bob's", "_save": "1"}).status_code == 302
+    assert sorted(Book.objects.values_list("title", flat=True)) == ["Ann's", "Bob's"]
+
+
 def test_rows_of_an_inline_are_compared(ann, bob):
     shelf = Shelf.objects.create(name="Top")
     Book.objects.create(slug="a", title="A", shelf=shelf)

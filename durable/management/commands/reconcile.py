@@ -43,6 +43,24 @@ def _limit(text: str) -> int:
     return int(text)
 
 
+#: What each way of using the command takes besides --format; without one of them it is a boot pass, which takes the rest.
+_GOES_WITH: dict[str, set[str]] = {
+    "watch": {"kind", "threads"},
+    "list": {"kind"},
+    "dry_run": {"kind", "due_only"},
+    "explain": set(),
+}
+
+
+def _refuse_clashes(options: dict[str, Any]) -> None:
+    given = [name for name in (*_GOES_WITH, "kind", "threads", "limit", "wait", "due_only") if options[name]]
+    for way, others in _GOES_WITH.items():
+        clashing = [f"--{name.replace('_', '-')}" for name in given if name != way and name not in others]
+        if way in given and clashing:
+            message = f"--{way.replace('_', '-')} does not go with {', '.join(clashing)}"
+            raise CommandError(message, returncode=2)
+
+
 class Command(BaseCommand):
     help = "Carry on every durable run that was interrupted or is due, from its receipts."
     requires_system_checks = "__all__"
@@ -62,7 +80,15 @@ class Command(BaseCommand):
         )
         parser.add_argument("--format", choices=["text", "json"], default="text", help="json: one document on stdout")
 
+    def execute(self, *args: Any, **options: Any) -> Any:
+        # Here, not in handle(): the system checks of newer Djangos look at the databases before it is called.
+        try:
+            return super().execute(*args, **options)
+        except kinds.UNUSABLE as error:
+            raise CommandError(kinds.what_is_unusable(error), returncode=2) from error
+
     def handle(self, *args: Any, **options: Any) -> None:
+        _refuse_clashes(options)
         try:
             models = [kinds.find(name) for name in options["kind"]] or kinds.registered()
             if options["explain"]:
@@ -75,15 +101,8 @@ class Command(BaseCommand):
                 self._reconcile(models, options)
         except kinds.UnknownKind as error:
             raise CommandError(str(error), returncode=2) from error
-        except kinds.UNUSABLE as error:
-            raise CommandError(kinds.what_is_unusable(error), returncode=2) from error
 
     def _reconcile(self, models: list[type[Any]], options: dict[str, Any]) -> None:
-        clashing = [name for name in ("limit", "wait", "due_only") if options[name] and options["watch"]]
-        if clashing:
-            names = ", ".join(f"--{name.replace('_', '-')}" for name in clashing)
-            message = f"--watch runs for ever; it does not go with {names}"
-            raise CommandError(message, returncode=2)
         result = run_session(
             models,
             watch=options["watch"],

@@ -1,0 +1,1 @@
+"""Us: the contender that this repository is about, with a small Django project of its own."""

@@ -1,0 +1,204 @@
+"""
+Stepping: one attempt at a job's steps, in order, each with its receipt.
+
+A database step's receipt is the first statement of its transaction. An external step's receipt follows its call, in a
+transaction of its own with the fields it returned and the body of its `record`. The last receipt settles the job.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import models
+
+from . import signals, starting
+from .conf import setting
+from .contract import NOW, Claim, Later
+from .effects import commit, persistently, timed
+from .errors import Refused
+from .patience import patience
+from .steps import Step
+
+__all__ = ["Stepping", "own_values"]
+
+#: A database step at least this long is worth a second write: how long it took, and a lease that has not aged meanwhile.
+_WORTH_A_WRITE = 0.1
+
+
+class Stepping:
+    """
+    An owner's way through the steps that have no receipt yet.
+
+    Args:
+        job: the run as the claim returned it; `job.step_in_hand` tells how far the attempt came.
+        claim: the right to write it.
+    """
+
+    def __init__(self, job: Any, claim: Claim) -> None:
+        self.job = job
+        self.claim = claim
+        self._log_to_be: dict[str, Any] = job.step_log
+        self._logged_fence: int | None = None
+
+    def go(self) -> None:
+        """Do the steps. Raises what they raise; the receipts written until then stay."""
+        job, claim = self.job, self.claim
+        todo = [step for step in job.steps().values() if getattr(job, step.column) is None]
+        if not todo:
+            persistently(claim, lambda: claim.settle(job.MACHINE.done, **starting.landing(type(job))))
+        for step in todo:
+            claim.check()
+            job.step_in_hand = step.name
+            before = own_values(job)
+            try:
+                written = self._do(step, claim, last=step is todo[-1])
+            finally:
+                # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
+                _put_back(job, before)
+            self._learn(step, claim, written)
+            if signals.step_done.receivers:
+                signals.send(signals.step_done, job, step=step.name, claim=claim)
+        job.step_in_hand = ""
+
+    def _do(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
+        seconds = self._seconds_for(step)
+        if step.external is None:
+            with timed(claim, seconds, in_transaction=True):
+                return commit(claim, step.column, lambda: self._database_step(step, claim, last=last))
+        with timed(claim, seconds, in_transaction=False):
+            began = time.monotonic()
+            result = step.body(self.job)
+            took = time.monotonic() - began
+        return self._record_external(step, claim, result, took, last=last)
+
+    @staticmethod
+    def _seconds_for(step: Step) -> float:
+        return step.timeout if step.timeout is not None else float(setting("STEP_TIMEOUT"))
+
+    def _database_step(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
+        # Stamp before the body: the UPDATE takes the row lock and proves the fence, so nobody takes the run meanwhile.
+        claim.write(self._stamp(step, claim, None, last=last), unless=step.column)
+        began = time.monotonic()
+        fields = self._own_fields(step, step.body(self.job))
+        took = time.monotonic() - began
+        late: dict[str, Any] = dict(fields)
+        if took >= _WORTH_A_WRITE:
+            late["step_log"] = self._log(step, claim, took) or self.job.step_log
+            if not last:
+                late["lease_expires_at"] = Later(claim.lease)
+        if late:
+            claim.write(late, states=self._states(last=last))
+        return set(fields)
+
+    def _record_external(self, step: Step, claim: Claim, result: Any, took: float, *, last: bool) -> set[str]:
+        if step.record_body is None:
+            # Only a plain dictionary is meant as fields: many clients return an object of theirs, which is of no use here.
+            fields = self._own_fields(step, result if type(result) is dict else None)
+            stamp = self._stamp(step, claim, took, last=last) | fields
+            with patience(claim.alias, claim.lease):
+                commit(claim, step.column, lambda: claim.write(stamp, unless=step.column))
+            return set(fields)
+        record, fields = step.record_body, {}
+        if isinstance(result, Mapping) and set(result) <= self.job.own_names():
+            fields = self._own_fields(step, result)
+
+        def receipt() -> set[str]:
+            claim.write(self._stamp(step, claim, took, last=last) | fields, unless=step.column)
+            more = self._own_fields(step, record(self.job, result))
+            if more:
+                claim.write(more, states=self._states(last=last))
+            return {*fields, *more}
+
+        with patience(claim.alias, max(claim.lease, self._seconds_for(step))):
+            return commit(claim, step.column, receipt)
+
+    def _states(self, *, last: bool) -> tuple[str, ...]:
+        """Return the status the run has inside the transaction of a receipt, once that is written."""
+        return (self.job.MACHINE.done if last else self.job.MACHINE.claimed,)
+
+    def _stamp(self, step: Step, claim: Claim, took: float | None, *, last: bool) -> dict[str, Any]:
+        stamp: dict[str, Any] = {step.column: NOW}
+        log = self._log(step, claim, took)
+        if log is not None:
+            stamp["step_log"] = log
+        # Written only where they change something: an owner's copy is the truth while its fence holds.
+        if self.job.attempts != 1:
+            stamp["attempts"] = 1
+        if self.job.losses:
+            stamp["losses"] = 0
+        if self.job.last_error:
+            stamp["last_error"] = ""
+        if last:
+            return {**stamp, **claim.settling(self.job.MACHINE.done), **starting.landing(type(self.job))}
+        return {**stamp, "lease_expires_at": Later(claim.lease), "updated_at": NOW}
+
+    def _log(self, step: Step, claim: Claim, took: float | None) -> dict[str, Any] | None:
+        """
+        Return the step log with what is worth saying of this step, or None where nothing is.
+
+        Who holds the run is said by the first receipt under each fence; it is so for those that follow.
+        """
+        entry: dict[str, Any] = {}
+        if self._logged_fence != claim.fence:
+            entry = {"by": claim.by, "fence": claim.fence}
+        if took is not None:
+            entry["took"] = round(took, 3)
+        failed = sum(one.get("step") == step.name for one in self.job.failures)
+        if failed:
+            entry["starts"] = failed + 1
+        if not entry:
+            return None
+        self._log_to_be = {**self.job.step_log, step.name: entry}
+        return self._log_to_be
+
+    def _own_fields(self, step: Step, returned: Any) -> dict[str, Any]:
+        """Return the fields a step gave back, by name; refuse what is not the job's own."""
+        if returned is None:
+            return {}
+        if not isinstance(returned, Mapping):
+            message = (
+                f"step {step.name!r} returned {type(returned).__name__}; return a dictionary of own fields, or None"
+            )
+            raise Refused(message)
+        for name in returned:
+            if name not in self.job.own_names():
+                message = f"step {step.name!r} returned {name!r}, which is not one of the job's own fields"
+                raise Refused(message)
+        own: dict[str, Any] = {name: self.job._meta.get_field(name) for name in returned}
+        return {
+            own[name].name: getattr(value, own[name].target_field.attname) if isinstance(value, models.Model) else value
+            for name, value in returned.items()
+        }
+
+    def _learn(self, step: Step, claim: Claim, written: set[str]) -> None:
+        """Make the instance show what the row now holds, as a resumed run would read it."""
+        job = self.job
+        job.__dict__.pop(step.column, None)  # read from the row when somebody asks
+        job.attempts, job.losses, job.last_error, job.step_log = 1, 0, "", self._log_to_be
+        self._logged_fence = claim.fence
+        if written:
+            persistently(claim, lambda: job.refresh_from_db(fields=sorted(written)))
+
+
+def own_values(job: Any) -> dict[str, Any]:
+    """Return a copy of the job's own fields as they are loaded, safe from changes made in place."""
+    guarded, values = job.contract_columns(), job.__dict__
+    return {
+        field.attname: copy.deepcopy(values[field.attname])
+        for field in job._meta.concrete_fields
+        if field.name not in guarded and field.attname in values
+    }
+
+
+def _put_back(job: Any, values: dict[str, Any]) -> None:
+    job.__dict__.update(values)
+    relations: list[Any] = [field for field in job._meta.concrete_fields if field.is_relation]
+    for field in relations:
+        if field.is_cached(job):
+            related = field.get_cached_value(job)
+            value = None if related is None else getattr(related, field.target_field.attname)
+            if value != job.__dict__.get(field.attname):
+                field.delete_cached_value(job)

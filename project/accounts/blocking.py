@@ -1,0 +1,37 @@
+"""A person whose deletion has begun sees its progress and nothing else, wherever they are signed in."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from .models import AccountDeletion
+from .progress import address_of
+
+__all__ = ["PendingDeletionMiddleware"]
+
+OPEN_TO_ALL = {"progress", "logout", "set_language"}
+
+
+class PendingDeletionMiddleware:
+    """Redirect blocked people, before any view of the site has done anything for them."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
+        if request.resolver_match.view_name in OPEN_TO_ALL:
+            return None
+        # Django asks the database here on every request, so the flag is as fresh as the transaction that set it.
+        if not getattr(request.user, "deletion_pending_at", None):
+            return None
+        deletion = AccountDeletion.objects.filter(user_id=request.user.pk).order_by("-created_at").first()
+        if deletion is None:
+            raise PermissionDenied(_("This account is closed."))
+        return redirect(address_of(deletion))

@@ -1,0 +1,40 @@
+"""What the whole suite says at its end: how much was explored, how long it took."""
+
+from __future__ import annotations
+
+import pytest
+
+EXPLORED: list[tuple[str, object]] = []
+LIVED: list[str] = []
+
+
+@pytest.fixture
+def report(request):
+    """Keep a line for the summary of the test run."""
+    return lambda found: EXPLORED.append((request.node.callspec.id, found))
+
+
+@pytest.fixture
+def subject_jobs():
+    """The subject `job`, for tests about statements that only a job sends."""
+    from .subjects import Jobs
+
+    return Jobs()
+
+
+@pytest.fixture
+def note():
+    """Say something in the summary of the test run."""
+    return LIVED.append
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    for line in LIVED:
+        terminalreporter.write_line(line)
+    if not EXPLORED:
+        return
+    terminalreporter.section("interleavings")
+    for name, found in EXPLORED:
+        terminalreporter.write_line(f"{name}: {found}")
+    total = [sum(getattr(found, part) for _, found in EXPLORED) for part in ("schedules", "states", "waits", "seconds")]
+    terminalreporter.write_line("all: {} schedules, {} states, {} lock waits in {:.1f} s".format(*total))

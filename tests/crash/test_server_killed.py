@@ -1,0 +1,88 @@
+"""
+The database server is killed with SIGKILL at each statement of a job and of a boot pass, and started again.
+
+The job has a budget of one attempt: a server that restarts is nobody's failure, and must not cost it.
+"""
+
+import contextlib
+
+import pytest
+from django.db import DatabaseError, InterfaceError, connections
+
+from durable import Backoff, runner
+from durable.runner import Reconciler
+from durable.shutdown import Shutdown
+from durable.testing import expire_leases
+
+from . import results
+from .boundaries import at_boundary, count
+from .subjects import SUBJECTS
+
+pytestmark = pytest.mark.postgres
+LOST = (DatabaseError, InterfaceError)
+
+
+def boot_pass() -> None:
+    """What `manage.py reconcile` does, in this thread."""
+    reconciler = Reconciler([subject.model for subject in SUBJECTS], Shutdown(grace=0), threads=1)
+    reconciler.prepare()
+    reconciler.run_pass()
+
+
+def finish(run) -> None:
+    """Boot passes until it is settled; leases of the dead lapse between them."""
+    for _ in range(5):
+        run.refresh_from_db()
+        if run.status in run.MACHINE.terminal:
+            return
+        expire_leases(run)
+        boot_pass()
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+@pytest.mark.parametrize("what", ["run", "reconcile"])
+def test_a_server_killed_at_any_statement_loses_and_repeats_nothing(what, subject, server, workers, monkeypatch):
+    monkeypatch.setattr(subject.model, "backoff", Backoff(base=0.1, attempts=1))
+    work = {"run": lambda run: run.run(), "reconcile": lambda run: boot_pass()}[what]
+    points = count(lambda: work(subject.start()))
+    outcomes = {"by itself": 0, "by the next boot pass": 0}
+    repeats = 0
+
+    for number in range(points):
+        run = subject.start()
+        with at_boundary(number, server.restart_after_kill) as passed, contextlib.suppress(LOST):
+            work(run)
+        connections.close_all()
+        run.refresh_from_db()
+        by_itself = run.status == run.MACHINE.done
+        outcomes["by itself" if by_itself else "by the next boot pass"] += 1
+        finish(run)
+        try:
+            repeats += subject.check(run, workers.ledger)
+        except AssertionError as error:
+            raise AssertionError(f"killed at boundary {number} of {points} ({passed[number]}): {error}") from error
+
+    results.keep("matrix", f"server killed during {what}, {subject.name}", database="PostgreSQL", boundaries=points,
+                 lost=0, doubled=0, outside_repeats=repeats, **outcomes)  # fmt: skip
+    assert points > 15
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_a_server_killed_while_a_watching_worker_mends_does_not_end_it(subject, server, workers, monkeypatch):
+    monkeypatch.setattr(runner, "_MAINTAIN_EVERY", -1.0)
+    shutdown = Shutdown(grace=0)
+    watcher = Reconciler([subject.model], shutdown, threads=1, on_outcome=lambda *_: shutdown.asked.set())
+    watcher.prepare()
+    mend, started = subject.model.maintain, []
+
+    def maintain(using: str) -> list[str]:
+        if not started:
+            started.append(subject.start())
+            server.restart_after_kill()
+        return mend(using)
+
+    monkeypatch.setattr(subject.model, "maintain", maintain)
+
+    watcher.watch(poll=0.05)
+
+    assert subject.check(started[0], workers.ledger) == 0

@@ -1,0 +1,195 @@
+"""Every Python block of the README and of docs/ is run, in order, as a reader would type it."""
+
+import re
+import types
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from django.db import connection, models
+from django.test.utils import isolate_apps
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def blocks(page: Path) -> list[str]:
+    """Return the page's Python blocks, each at its own line numbers, so that a traceback names the right line."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return ["\n" * (text[: match.start(1)].count("\n")) + match[1] for match in found]
+
+
+def run(page: Path, code: str, names: dict) -> None:
+    exec(compile(code, str(page), "exec"), names)  # the documents are ours
+
+
+class Payments:
+    """The far side of the examples: it keeps what it was asked."""
+
+    def __init__(self):
+        self.calls = []
+
+    def refund(self, order_id, amount, idempotency_key):
+        self.calls.append((order_id, amount, idempotency_key))
+        return {"id": f"re_{len(self.calls)}"}
+
+    def charge(self, order_id, idempotency_key):
+        self.calls.append((order_id, idempotency_key))
+        return {"id": f"ch_{len(self.calls)}"}
+
+
+@pytest.fixture
+def shop(transactional_db):
+    """An order and a booking table for the examples, and the names they use."""
+    with isolate_apps("tests.app"):
+
+        class Order(models.Model):
+            total = models.DecimalField(max_digits=12, decimal_places=2)
+            refunded_at = models.DateTimeField(null=True)
+
+            class Meta:
+                app_label = "app"
+
+        class Booking(models.Model):
+            order_id = models.PositiveBigIntegerField()
+
+            class Meta:
+                app_label = "app"
+
+        class Payment(models.Model):
+            order_id = models.PositiveBigIntegerField()
+            provider_id = models.CharField(max_length=40)
+
+            class Meta:
+                app_label = "app"
+
+        made = [Order, Booking, Payment]
+        with connection.schema_editor() as editor:
+            for model in made:
+                editor.create_model(model)
+        names = {"Order": Order, "Booking": Booking, "Payment": Payment, "payments": Payments()}
+        yield types.SimpleNamespace(names={**names, "__name__": "tests.app.example"}, made=made)
+        with connection.schema_editor() as editor:
+            for model in reversed(made):
+                editor.delete_model(model)
+
+
+def make_table(shop, model) -> None:
+    with connection.schema_editor() as editor:
+        editor.create_model(model)
+    shop.made.append(model)
+
+
+def test_the_readmes_refund_is_started_and_carried_out(shop):
+    names, page = shop.names, ROOT / "README.md"
+    declared, started, _, faster = blocks(page)
+    names["order"] = names["Order"].objects.create(total=Decimal("10.50"))
+
+    run(page, declared, names)
+    make_table(shop, names["Refund"])
+    run(page, started, names)
+    run(page, faster, {"DATABASES": {"default": {}}})
+
+    job = names["job"]
+    assert job.run() is True
+    assert job.refund_id == "re_1"
+    assert names["payments"].calls == [(names["order"].pk, Decimal("10.50"), job.key_for("pay_back"))]
+    names["order"].refresh_from_db()
+    assert names["order"].refunded_at is not None
+
+
+@pytest.mark.django_db
+def test_the_readmes_save_is_refused_when_it_is_stale():
+    import documents
+
+    _, _, saving, _ = blocks(ROOT / "README.md")
+    names = {"documents": documents, "user": None}
+    documents.save("sheet", "budget", {"cells": {"A1": "=B1*2"}}, expected_version=0)
+
+    run(ROOT / "README.md", saving, names)
+    first = names["outcome"]
+    run(ROOT / "README.md", saving.replace("B1*3", "B1*4"), names)
+
+    assert isinstance(first, documents.Saved)
+    assert isinstance(names["outcome"], documents.Conflicted)
+
+
+def test_the_record_of_docs_jobs_is_written_with_the_receipt(shop):
+    from durable import step
+    from durable.models import Job
+
+    page = ROOT / "docs" / "jobs.md"
+    (methods,) = blocks(page)
+    body = "class Charge(Job):\n    order_id = models.PositiveBigIntegerField()\n" + "\n".join(
+        f"    {line}" if line else "" for line in methods.splitlines()
+    )
+    shop.names.update(step=step, Job=Job, models=models)
+
+    run(page, body, shop.names)
+    make_table(shop, shop.names["Charge"])
+    job = shop.names["Charge"].objects.run(order_id=7)
+
+    assert job.status == "done"
+    assert shop.names["Payment"].objects.get().provider_id == "ch_1"
+
+
+def test_the_crash_test_of_docs_testing_passes(shop):
+    from durable import step
+    from durable.models import Job
+
+    class Refund(Job):
+        order_id = models.PositiveBigIntegerField()
+        amount = models.PositiveIntegerField()
+
+        class Meta(Job.Meta):
+            app_label = "app"
+
+        @step
+        def book(self):
+            shop.names["Booking"].objects.create(order_id=self.order_id)
+
+    make_table(shop, Refund)
+    page = ROOT / "docs" / "testing.md"
+    # Each boundary gets an order of its own, so that the page's count of one is about that run.
+    orders = iter(range(1, 1000))
+    shop.names["Refund"] = types.SimpleNamespace(
+        objects=types.SimpleNamespace(start=lambda **given: Refund.objects.start(**{**given, "order_id": next(orders)}))
+    )
+    (test,) = blocks(page)
+
+    run(page, test.replace("survived.points > 10", "survived.points >= 6"), shop.names)
+    shop.names["test_a_refund_survives_a_crash_at_any_statement"]()
+
+
+def test_no_page_has_a_block_that_no_test_runs():
+    counted = {"README.md": 4, "documents.md": 4, "jobs.md": 1, "testing.md": 1}
+
+    assert {page.name: len(blocks(page)) for page in PAGES if blocks(page)} == counted
+
+
+def test_the_commands_a_newcomer_types_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    commands = re.findall(r"^\$ make (\S+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert commands
+    assert [command for command in commands if not re.search(rf"^{command}:", makefile, re.MULTILINE)] == []
+
+
+def test_every_setting_of_durable_stands_in_the_readme():
+    from durable.conf import DEFAULTS
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert [name for name in DEFAULTS if f"| `{name}` |" not in readme] == []
+
+
+def test_every_link_between_the_documents_leads_somewhere():
+    broken = [
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+
+    assert broken == []

@@ -1,0 +1,343 @@
+"""
+Mutants: the contract, broken in one place each, and the tests of which one must go red.
+
+Each is a change of text in one module of `durable`. Text that is no longer there makes the mutant stale, and the check red.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["MUTANTS", "NOTHING", "PREPARED", "Mutant"]
+
+NOTHING = "nothing"
+
+#: In every process: a claim can write without its fence, for the mutants that make one caller do so.
+PREPARED: Final = {
+    "durable.contract": (
+        (
+            "self._key(connection), self.fence)",
+            "self._key(connection), *(() if self.fence is None else (self.fence,)))",
+        ),
+        ("shape, unless, states, waits)\n", "shape, unless, states, waits, self.fence is not None)\n"),
+        ("    waits: bool,\n) -> tuple", "    waits: bool,\n    fenced: bool = True,\n) -> tuple"),
+        ("AND {column['fence']} = %s AND", "AND {column['fence'] + ' = %s' if fenced else 'TRUE'} AND"),
+        (
+            "    def check(self) -> None:\n",
+            "    def unfenced(self):\n"
+            "        import copy\n"
+            "        twin = copy.copy(self)\n"
+            "        twin.fence = None\n"
+            "        return twin\n\n"
+            "    def check(self) -> None:\n",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """One change."""
+
+    module: str
+    changes: tuple[tuple[str, str], ...]
+    tests: tuple[str, ...]
+
+
+def _in(module: str, old: str, new: str, *tests: str) -> Mutant:
+    return Mutant(module=f"durable.{module}", changes=((old, new),), tests=tests)
+
+
+def _played(*scenarios: str) -> tuple[str, ...]:
+    path = "tests/conformance/test_every_interleaving.py::test_no_interleaving_breaks_a_law"
+    return tuple(f"{path}[job-{scenario}]" for scenario in scenarios)
+
+
+STATEMENTS = "tests/conformance/test_statements.py"
+LATE = "tests/conformance/test_late_writes.py"
+LATE_COMMIT = "tests/conformance/test_late_commit.py"
+LOCKS = "tests/conformance/test_lock_order.py::test_two_paths_never_deadlock_and_only_who_must_wait_waits"
+CLAIMS = "tests/conformance/test_claims.py"
+CLOCKS = "tests/durable/test_clocks.py"
+HEARTBEAT = "tests/durable/test_heartbeat.py"
+DECISIONS = "tests/durable/test_deciding.py"
+ALL = "states=(*claim.machine.open, *claim.machine.terminal)"
+
+MUTANTS: Final[dict[str, Mutant]] = {
+    NOTHING: _in("contract", "", ""),
+    # The fence, caller by caller -----------------------------------------------------------------------------------
+    "database stamp without the fence": _in(
+        "stepping",
+        "claim.write(self._stamp(step, claim, None",
+        "claim.unfenced().write(self._stamp(step, claim, None",
+        f"{LATE}::test_no_receipt_of_a_late_owner_is_written[close]",
+    ),
+    "external stamp without the fence": _in(
+        "stepping",
+        "lambda: claim.write(stamp,",
+        "lambda: claim.unfenced().write(stamp,",
+        f"{LATE}::test_no_receipt_of_a_late_owner_is_written[call]",
+    ),
+    "recorded stamp without the fence": _in(
+        "stepping",
+        "claim.write(self._stamp(step, claim, took",
+        "claim.unfenced().write(self._stamp(step, claim, took",
+        f"{LATE}::test_no_receipt_of_a_late_owner_is_written[tell]",
+    ),
+    "late fields without the fence": _in("stepping", "claim.write(late,", "claim.unfenced().write(late,", STATEMENTS),
+    "renewal without the fence": _in(
+        "contract",
+        "and self._update({",
+        "and self.unfenced()._update({",
+        f"{LATE}::test_no_write_of_a_late_owner_is_made[renew]",
+    ),
+    "a renewal that asks without the fence": _in(
+        "contract",
+        "status=self.machine.claimed, fence=self.fence).exists()",
+        "status=self.machine.claimed).exists()",
+        f"{LATE}::test_a_late_heartbeat_knows_that_it_is_late",
+    ),
+    "release without the fence": _in(
+        "contract",
+        "self.write({**left,",
+        "self.unfenced().write({**left,",
+        f"{LATE}::test_no_write_of_a_late_owner_is_made[release]",
+    ),
+    "settlement without the fence": _in(
+        "contract",
+        "self.write({**self.settling(status)",
+        "self.unfenced().write({**self.settling(status)",
+        f"{LATE}::test_no_write_of_a_late_owner_is_made[settle]",
+    ),
+    "failure without the fence": _in(
+        "jobs",
+        "claim.release(due_in=pause",
+        "claim.unfenced().release(due_in=pause",
+        f"{LATE}::test_no_write_of_a_late_owner_is_made[fail]",
+    ),
+    "giving up without the fence": _in(
+        "jobs",
+        "claim.settle(DEAD, **changes",
+        "claim.unfenced().settle(DEAD, **changes",
+        f"{LATE}::test_no_write_of_a_late_owner_is_made[refuse]",
+    ),
+    "a loss recorded without the fence": _in(
+        "jobs",
+        'claim.write({"failures"',
+        'claim.unfenced().write({"failures"',
+        f"{LATE}::test_no_write_of_a_late_owner_is_made[lose]",
+    ),
+    "a wait without the fence": _in(
+        "attempt",
+        "lambda: claim.release(**left)",
+        "lambda: claim.unfenced().release(**left)",
+        f"{LATE}::test_no_write_of_a_late_owner_is_made[wait]",
+    ),
+    "an early release without the fence": _in(
+        "contract",
+        "claimed, fence=fence, owner=owner, lease",
+        "claimed, owner=owner, lease",
+        f"{LATE}::test_a_boot_pass_frees_only_the_claim_it_saw",
+    ),
+    "a lost answer looked up without the fence": _in(
+        "contract",
+        "filter(fence=self.fence, **{",
+        "filter(**{",
+        f"{LATE}::test_a_receipt_of_another_owner_is_not_taken_for_ones_own",
+    ),
+    "a cancellation without the next fence": _in(
+        "contract", 'values["fence"] = F("fence") + 1', "pass", f"{LATE}::test_a_cancellation_takes_the_next_fence"
+    ),
+    "a retry that resets the fence": _in(
+        "jobs",
+        'fresh = {"attempts": 0, "losses": 0,',
+        'fresh = {"attempts": 0, "losses": 0, "fence": 0,',
+        *_played("failure,_staff_retries-draw"),
+    ),
+    "adoption without the next fence": _in(
+        "adopting", 'mine, fence=models.F("fence") + 1)', "mine)", "tests/conformance/test_deploys.py"
+    ),
+    "a claim without the next fence": _in(
+        "contract", """= run.{column["fence"]} + 1,""", """= run.{column["fence"]},""", *_played("takeover-draw")
+    ),
+    # The status ------------------------------------------------------------------------------------------------------
+    "writes in any status": _in(
+        "contract",
+        "unless, states or (self.machine.claimed,), waits=True)",
+        "unless, (*self.machine.open, *self.machine.terminal), waits=True)",
+        f"{LATE}::test_a_claim_that_was_given_back_writes_nothing",
+    ),
+    "a renewal in any status": _in(
+        "contract",
+        "        claimed = (self.machine.claimed,)\n",
+        "        claimed = (*self.machine.open, *self.machine.terminal)\n",
+        f"{LATE}::test_a_claim_that_was_given_back_writes_nothing",
+    ),
+    "transitions from any status": _in(
+        "contract", "rows.filter(status__in=sources)", "rows", f"{DECISIONS}::test_a_done_run_is_left_alone"
+    ),
+    "arrows the machine does not have": _in("contract", "    if unlawful:\n", "    if False:\n", CLAIMS),
+    # The claim -------------------------------------------------------------------------------------------------------
+    "a claim that waits for locks": _in(
+        "contract",
+        "            LIMIT %s\n            FOR UPDATE SKIP LOCKED",
+        "            LIMIT %s\n            FOR UPDATE",
+        f"{CLAIMS}::test_a_run_that_somebody_is_claiming_is_passed_over_without_waiting",
+    ),
+    "a claim that locks nothing": _in(
+        "contract",
+        "            LIMIT %s\n            FOR UPDATE SKIP LOCKED",
+        "            LIMIT %s",
+        CLAIMS,
+    ),
+    "a claim that is not materialized": _in("contract", "AS MATERIALIZED (", "AS (", STATEMENTS),
+    "a claim without a limit": _in("contract", "            LIMIT %s\n", "            LIMIT %s + 1000\n", CLAIMS),
+    "a claim in no order": _in(
+        "contract", """            ORDER BY {column["due_at"]}\n""", "", CLAIMS, "tests/conformance/test_query_plans.py"
+    ),
+    "a claim that ignores leases": _in(
+        "contract", """({column["lease_expires_at"]} IS NULL OR""", "(TRUE OR", *_played("three_workers-call")
+    ),
+    "a claim that ignores due times": _in(
+        "contract", """f"{column['due_at']} <= {now}",""", """f"{column['due_at']} IS NOT NULL",""", CLAIMS
+    ),
+    "a claim of settled runs": _in(
+        "contract", "params: list[Any] = [*machine.open]", "params: list[Any] = [machine.claimed, machine.done]", CLAIMS
+    ),
+    "a claim of what other code started": _in(
+        "jobs", 'return (("step_names", cls.names_of_steps()),)', "return ()", "tests/durable/test_deploys.py"
+    ),
+    "a claim that counts no attempt": _in(
+        "contract",
+        """{_MOST_ATTEMPTS}) + 1,\n            {column["lease""",
+        """{_MOST_ATTEMPTS}),\n            {column["lease""",
+        *_played("takeover-draw"),
+    ),
+    "a claim that counts no loss": _in(
+        "contract", "= %s THEN 1 ELSE 0 END", "= %s THEN 0 ELSE 0 END", "tests/durable/test_losses.py"
+    ),
+    "claims weighed by the planner": _in(
+        "contract",
+        'return f"CASE WHEN {condition} THEN TRUE END"',
+        "return condition",
+        "tests/conformance/test_query_plans.py",
+    ),
+    # Leases and clocks -----------------------------------------------------------------------------------------------
+    "a renewal that waits": _in(
+        "contract", "claimed, waits=False)", "claimed, waits=True)", f"{LOCKS}[heartbeat, stamp-job]"
+    ),
+    "a renewal past the deadline": _in(
+        "contract", "seconds = min(seconds, self.deadline - time.monotonic())", "pass", HEARTBEAT
+    ),
+    "a receipt that leaves the lease to age": _in(
+        "stepping", '{**stamp, "lease_expires_at": Later(claim.lease), "updated_at"', '{**stamp, "updated_at"', CLAIMS
+    ),
+    "the worker's clock for now": _in(
+        "clock",
+        'if vendor == "sqlite" else "STATEMENT_TIMESTAMP()"',
+        """if vendor == "sqlite" else "'" + __import__("django.utils.timezone").utils.timezone.now().isoformat() + "'::timestamptz\"""",
+        STATEMENTS,
+        CLOCKS,
+    ),
+    "the worker's clock for leases": _in(
+        "clock",
+        """return "STATEMENT_TIMESTAMP() + %s""",
+        """return "'" + __import__("django.utils.timezone").utils.timezone.now().isoformat() + "'::timestamptz + %s""",
+        STATEMENTS,
+        CLOCKS,
+    ),
+    "the transaction's start for leases": _in(
+        "clock", 'return "STATEMENT_TIMESTAMP() + %s', 'return "NOW() + %s', STATEMENTS
+    ),
+    # Receipts --------------------------------------------------------------------------------------------------------
+    "a receipt outside the effect's transaction": _in(
+        "effects",
+        "with transaction.atomic(using=claim.alias, durable=True):",
+        "with contextlib.nullcontext():",
+        *_played("failure,_takeover-draw"),
+    ),
+    "a receipt after the effect": Mutant(
+        module="durable.stepping",
+        changes=(
+            (
+                "        claim.write(self._stamp(step, claim, None, last=last), unless=step.column)\n        began",
+                "        began",
+            ),
+            (
+                "        took = time.monotonic() - began\n        late:",
+                "        took = time.monotonic() - began\n"
+                "        claim.write(self._stamp(step, claim, None, last=last), unless=step.column)\n        late:",
+            ),
+        ),
+        tests=(f"{LATE}::test_a_late_owner_does_not_even_begin_a_database_step",),
+    ),
+    "a receipt before the external call": Mutant(
+        module="durable.stepping",
+        changes=(
+            (
+                "            result = step.body(self.job)\n",
+                "            commit(claim, step.column, lambda: claim.write(self._stamp(step, claim, None, last=False)))\n"
+                "            result = step.body(self.job)\n",
+            ),
+        ),
+        tests=_played("takeover-call"),
+    ),
+    "a receipt that may be written twice": _in(
+        "contract", '        where += f" AND {column[unless]} IS NULL"\n', "        pass\n", LATE_COMMIT
+    ),
+    "a late COMMIT that is not looked for": _in(
+        "effects", "if finished and claim.wrote(column):", "if False:", LATE_COMMIT
+    ),
+    "a late COMMIT that ends the attempt": _in("effects", "claim.lost = False  #", "pass  #", LATE_COMMIT),
+    "an error after COMMIT that undoes the record": _in(
+        "effects",
+        "if finished and bool(persistently(claim, lambda: claim.wrote(column))):",
+        "if False:",
+        "tests/durable/test_transactions.py::test_an_on_commit_callback_that_raises_does_not_undo_the_receipt",
+    ),
+    "a broken transaction that is committed": _in(
+        "effects",
+        "    if broken:\n",
+        "    if False:\n",
+        "tests/durable/test_answers.py::test_a_swallowed_database_error_fails_the_step_instead_of_losing_its_effect",
+    ),
+    "done before the last step": _in("stepping", "last=step is todo[-1]", "last=True", *_played("takeover-draw+call")),
+    "a step that is done again": _in(
+        "stepping", "getattr(job, step.column) is None]", "True]", *_played("takeover-draw+call")
+    ),
+    "a key that changes with the claim": _in(
+        "jobs", "{self.pk}:{step}", "{self.pk}:{self.fence}:{step}", *_played("takeover-call")
+    ),
+    # Ends ------------------------------------------------------------------------------------------------------------
+    "a run out of sight that is left there": _in(
+        "run", "lost_from_sight.update(due_at=Now())", "pass", *_played("out_of_sight-draw")
+    ),
+    "a settlement that leaves a due time": _in(
+        "contract", '            "due_at": None,\n', "", *_played("takeover-draw")
+    ),
+    "a cancellation that leaves a due time": _in(
+        "contract", '"settled_at": Now(), "due_at": None}', '"settled_at": Now()}', *_played("staff_cancels-draw")
+    ),
+    "a failure that keeps the lease": _in(
+        "contract",
+        'self.machine.waiting, "lease_expires_at": None,',
+        "self.machine.waiting,",
+        *_played("failure,_takeover-draw"),
+    ),
+    "a failure that is never due again": _in(
+        "contract", '"due_at": Later(due_in)}', '"due_at": None}', *_played("failure,_takeover-draw")
+    ),
+    "a wait that costs an attempt": _in(
+        "attempt",
+        '            "attempts": _not_counted(run),\n',
+        "",
+        "tests/durable/test_exits.py::test_waiting_costs_no_attempt_and_is_no_failure",
+    ),
+    "a lost owner that begins another step": _in(
+        "contract",
+        "        if self.lost:\n",
+        "        if False:\n",
+        "tests/durable/test_late_owners.py::test_an_owner_that_was_fenced_off_begins_no_further_step",
+    ),
+}
