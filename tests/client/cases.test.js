@@ -399,11 +399,33 @@ test("I-29 a token that no script can read is asked for, once, and again after i
     await world.advance(5000);
     assert.deepEqual([session.state.status, asked()], ["clean", count]);
   }
-  browser.httpOnly = false;
-  server.rotate(browser.cookie);
-  session.edit({ text: "abcd" });
+});
+
+test("I-29 a cookie that can be read again is believed more than what we were told", async () => {
+  const { world, session, server, browser } = await start();
+  const asked = () => server.log.filter((one) => one.path.endsWith("/csrf/")).length;
+  browser.stale = "from before the login";
+  session.edit({ text: "a" });
   await world.advance(5000);
-  assert.equal(session.state.status, "clean");
+  browser.stale = "";
+  server.rotate(browser.cookie);
+  session.edit({ text: "ab" });
+  await world.advance(5000);
+
+  assert.deepEqual([session.state.status, asked()], ["clean", 1]);
+});
+
+test("storage with room for one copy: what is thrown away takes the draft's place in the bin", async () => {
+  const { world, session, browser } = await start();
+  world.wire.fate = (request) => (request.method === "PUT" ? "dropRequest" : "fine");
+  session.edit({ text: "x".repeat(2000) });
+  browser.quota = 3000;
+  session.discardAndReload();
+  await world.advance(1000);
+
+  const kept = [...browser.local].filter(([key]) => key.startsWith("documents:bin:"));
+  assert.equal(kept.length, 1);
+  assert.ok(kept[0][1].includes("xxx"));
 });
 
 test("I-35 all requests of a page share the browser's limit for keepalive, and give it back", async () => {
@@ -450,6 +472,7 @@ test("what was thrown away stays a week, and at most twenty of them", async () =
   await world.advance(5000);
   assert.equal(bins(), 19);
   session.dismiss({ ...session.state.offers[0], key: "documents:draft:somebody:else" });
+  assert.equal(bins(), 19, "nobody else's slot is touched");
   await world.advance(8 * 24 * 3600_000);
   await session.offers();
   assert.equal(bins(), 0);
@@ -494,6 +517,10 @@ test("a page that does not say who is logged in learns it from the first answer"
   session.edit({ text: "x" });
 
   assert.match(slots(browser)[0][0], /tag-ann/);
+  const fresh = await world.open(browser, { url: "/documents/sheet/fresh/", options: { user: "", create: { text: "" } } });
+  await world.advance(100);
+  fresh.session.edit({ text: "x" });
+  assert.ok(slots(browser).some(([key]) => key.includes("tag-ann") && key.includes("fresh")));
   session.rebase(() => assert.fail("there is no conflict to merge"));
 });
 

@@ -148,7 +148,7 @@ test("deciding without a row on the server: stored is adopted, mine is saved on 
   assert.deepEqual(mine.effects.at(-1), { do: "put", saveId: "new-id", version: 5, text: '"new"' });
   const merged = feed(torn({ conflict: told }), "settle", { choice: "merge", text: '"both"', version: 5 });
   assert.equal(merged.effects.at(-1).text, '"both"');
-  assert.deepEqual(feed(torn({ conflict: told }), "flush").did, []);
+  assert.deepEqual(feed(torn({ text: '"newer"', conflict: told }), "flush").did, []);
   const gone = feed(torn({ conflict: { ...told, deleted: true, stored: "null" } }), "settle", { choice: "keep_stored", version: 5 });
   assert.deepEqual([statusOf(gone.s), gone.s.text], ["gone", '"new"']);
 });
@@ -167,6 +167,8 @@ test("what a merge made is shown; half-typed input stays", () => {
 
 test("an answer to something else changes nothing", () => {
   assert.equal(answer(dirty(), "put", SAVED).s.version, 3);
+  assert.equal(answer(torn({ busy: "amend" }), "put", SAVED).s.busy, "amend");
+  assert.deepEqual(answer(torn({ busy: "look", conflict: { changes: null } }), "look", LATER).did, [], "no second look at once");
   const { s } = answer(flying(), "put", SAVED, { about: "s0" });
   assert.deepEqual([s.version, s.busy], [3, ""]);
   assert.ok(s.dueAt !== null);

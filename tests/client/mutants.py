@@ -26,7 +26,9 @@ STATEMENT = re.compile(
 )
 
 # Survivors that change nothing a person could notice, each with the reason.
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "never: if (state.dueAt === timerAt) return;": "the timer is only set anew, for the same moment",
+}
 
 
 def mutants(room: str) -> Iterator[tuple[str, str]]:
