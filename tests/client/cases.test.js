@@ -389,6 +389,141 @@ test("I-29 a token that was rotated in another tab costs nothing but one more re
   assert.equal(session.state.status, "clean");
 });
 
+test("I-29 a token that no script can read is asked for, once, and again after it was rotated", async () => {
+  const { world, session, server, browser } = await start();
+  browser.httpOnly = true;
+  const asked = () => server.log.filter((one) => one.path.endsWith("/csrf/")).length;
+  for (const [text, count] of [["a", 1], ["ab", 1], ["abc", 2]]) {
+    if (count === 2) server.rotate(browser.cookie);
+    session.edit({ text });
+    await world.advance(5000);
+    assert.deepEqual([session.state.status, asked()], ["clean", count]);
+  }
+});
+
+test("I-29 a cookie that can be read again is believed more than what we were told", async () => {
+  const { world, session, server, browser } = await start();
+  const asked = () => server.log.filter((one) => one.path.endsWith("/csrf/")).length;
+  browser.stale = "from before the login";
+  session.edit({ text: "a" });
+  await world.advance(5000);
+  browser.stale = "";
+  server.rotate(browser.cookie);
+  session.edit({ text: "ab" });
+  await world.advance(5000);
+
+  assert.deepEqual([session.state.status, asked()], ["clean", 1]);
+});
+
+test("storage with room for one copy: what is thrown away takes the draft's place in the bin", async () => {
+  const { world, session, browser } = await start();
+  world.wire.fate = (request) => (request.method === "PUT" ? "dropRequest" : "fine");
+  session.edit({ text: "x".repeat(2000) });
+  browser.quota = 3000;
+  session.discardAndReload();
+  await world.advance(1000);
+
+  const kept = [...browser.local].filter(([key]) => key.startsWith("documents:bin:"));
+  assert.equal(kept.length, 1);
+  assert.ok(kept[0][1].includes("xxx"));
+});
+
+test("I-35 all requests of a page share the browser's limit for keepalive, and give it back", async () => {
+  const { world, browser, session } = await start();
+  const other = await world.open(browser);
+  await world.advance(100);
+  const seen = [];
+  world.onRequest = (request) => request.method === "PUT" && seen.push(request.keepalive);
+  world.wire.fate = () => "hang";
+  session.edit({ text: "x".repeat(40_000) });
+  other.session.edit({ text: "y".repeat(40_000) });
+  await world.advance(10_000);
+  assert.deepEqual(seen.splice(0), [true, false]);
+
+  await world.advance(30_000);
+  assert.ok(seen.includes(true), "the first one's share is free again");
+});
+
+test("a draft that says what is stored is not offered, whoever stored it", async () => {
+  const { world, session, server, tab, browser } = await start();
+  world.wire.fate = (request) => (request.method === "PUT" ? "dropRequest" : "fine");
+  session.edit({ text: "same" });
+  world.kill(tab);
+  server.foreign(NAME, { text: "same" });
+  const next = await world.open(browser);
+  await world.advance(2000);
+
+  assert.deepEqual(next.session.state.offers, []);
+  assert.equal(slots(browser).length, 0);
+});
+
+test("what was thrown away stays a week, and at most twenty of them", async () => {
+  const { world, session, tab, browser } = await start();
+  const bins = () => [...browser.local.keys()].filter((key) => key.startsWith("documents:bin:")).length;
+  for (let at = 0; at < 23; at++) {
+    session.edit({ text: `thrown away ${at}` });
+    session.discardAndReload();
+    await world.advance(1000);
+  }
+  await session.offers();
+  assert.equal(bins(), 20);
+  assert.equal(session.state.offers[0].draft.text, '{"text":"thrown away 22"}');
+  session.adopt(session.state.offers[0]);
+  await world.advance(5000);
+  assert.equal(bins(), 19);
+  session.dismiss({ ...session.state.offers[0], key: "documents:draft:somebody:else" });
+  assert.equal(bins(), 19, "nobody else's slot is touched");
+  await world.advance(8 * 24 * 3600_000);
+  await session.offers();
+  assert.equal(bins(), 0);
+  void tab;
+});
+
+test("a page from the back-forward cache whose name was taken writes on under a new one, in one slot", async () => {
+  const { world, session, tab, browser } = await start();
+  world.wire.fate = (request) => (request.method === "PUT" ? "dropRequest" : "fine");
+  session.edit({ text: "one" });
+  const before = tab.writer.name();
+  tab.writer.release();
+  await world.advance(10);
+  const other = await world.open(browser, { from: tab });
+  await world.advance(500);
+  await tab.writer.claim();
+  session.edit({ text: "two" });
+
+  assert.equal(other.writer.name(), before);
+  assert.notEqual(tab.writer.name(), before);
+  assert.deepEqual(slots(browser).map(([key]) => key.includes(tab.writer.name())), [true]);
+});
+
+test("a logout in one tab closes the eyes of all", async () => {
+  const { world, session, browser, tab } = await start();
+  const other = await world.open(browser);
+  await world.advance(100);
+  other.session.edit({ text: "secret" });
+  tab.channel.send({ type: "logout" });
+  session.logout();
+  await world.advance(100);
+
+  for (const one of [session, other.session]) assert.deepEqual([one.state.status, one.content, one.state.offers], ["auth", undefined, []]);
+});
+
+test("a page that does not say who is logged in learns it from the first answer", async () => {
+  const world = createWorld();
+  world.server.foreign(NAME, { text: "" });
+  const browser = world.browser();
+  const { session } = await world.open(browser, { options: { user: "" } });
+  await world.advance(100);
+  session.edit({ text: "x" });
+
+  assert.match(slots(browser)[0][0], /tag-ann/);
+  const fresh = await world.open(browser, { url: "/documents/sheet/fresh/", options: { user: "", create: { text: "" } } });
+  await world.advance(100);
+  fresh.session.edit({ text: "x" });
+  assert.ok(slots(browser).some(([key]) => key.includes("tag-ann") && key.includes("fresh")));
+  session.rebase(() => assert.fail("there is no conflict to merge"));
+});
+
 test("I-30 another person logs in: nothing is sent, nothing shown, and it comes back with its owner", async () => {
   const { world, session, server, browser } = await start();
   session.edit({ text: "secret" });

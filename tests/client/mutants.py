@@ -26,7 +26,9 @@ STATEMENT = re.compile(
 )
 
 # Survivors that change nothing a person could notice, each with the reason.
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "never: if (state.dueAt === timerAt) return;": "the timer is only set anew, for the same moment",
+}
 
 
 def mutants(room: str) -> Iterator[tuple[str, str]]:
@@ -63,6 +65,7 @@ def killed_by(room: str, text: str) -> str:
         (Path(folder) / "package.json").write_text('{"type":"module"}')
         for name, arguments in (
             ("cases", [HERE / "cases.test.js"]),
+            ("machine", [HERE / "machine.test.js"]),
             ("seeds", [HERE / "simulate.js", "1", "150"]),
             ("orders", [HERE / "explore.js", "2", "1", "1"]),
         ):

@@ -41,7 +41,8 @@ def htmx(request: HttpRequest, major: int) -> HttpResponse:
 
 def swapping(request: HttpRequest, major: int) -> HttpResponse:
     """Two parts that htmx swaps for each other; the form of the first saves itself."""
-    head = format_html("<script src='/htmx-{}.js'></script>", major)
+    quiet = '{"includeIndicatorStyles": false}'  # it would put an inline style into the page
+    head = format_html('<meta name="htmx-config" content="{}"><script src="/htmx-{}.js"></script>', quiet, major)
     page = TOP.format(head=head) + "<div id='part'>{% include part %}</div></main>"
     return HttpResponse(Template(page).render(RequestContext(request, {"part": NOTE, "empty": {"text": ""}})))
 

@@ -19,7 +19,11 @@ import build  # noqa: E402 - it stands beside the rooms it builds
 
 
 def test_the_cases_hold_under_a_virtual_clock():
-    report(node("--test", "--test-reporter=spec", HERE / "cases.test.js"))
+    report(node("--test", "--test-reporter=spec", HERE / "cases.test.js", HERE / "machine.test.js"))
+
+
+def test_formulas_compute_and_a_fault_is_a_value():
+    report(node("--test", "--test-reporter=spec", HERE / "formulas.test.js"))
 
 
 def test_the_simulator_and_the_small_world_lose_no_token():
@@ -35,7 +39,9 @@ def test_the_shipped_form_passes_what_the_rooms_pass(tmp_path):
     shipped = tmp_path / "client.mjs"
     shipped.write_text(build.build(HERE / "entry.js"))
 
-    report(node("--test", "--test-reporter=spec", HERE / "cases.test.js", CLIENT=str(shipped)))
+    report(
+        node("--test", "--test-reporter=spec", HERE / "cases.test.js", HERE / "machine.test.js", CLIENT=str(shipped))
+    )
     node(HERE / "simulate.js", "1", "500", CLIENT=str(shipped))
 
 

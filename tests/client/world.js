@@ -87,7 +87,7 @@ export function createWorld({ seed = 1, server: serverOptions = {}, session: ses
     tab.channel = channel;
     const outside = {
       clock: onlyAlive, storage, writer: tab.writer, channel, random, newId, online: () => !browser.offline,
-      token: () => server.sessions.get(browser.cookie)?.csrf || "",
+      token: () => (browser.httpOnly ? "" : browser.stale ? browser.stale : server.sessions.get(browser.cookie)?.csrf || ""),
       fetch: (to, init) => wire(world, tab, to, init),
     };
     const claiming = tab.writer.claim();

@@ -159,11 +159,11 @@ function arrived(s, body, text, put) {
     s.merges = body.merges;
     return load(s, version, text);
   }
-  if (version < s.version) return; // an old copy from somewhere between
+  const late = version < s.version; // an old copy from somewhere between
   if (s.discarding !== null) {
     const { edits, staged } = s.discarding;
     s.discarding = null;
-    if (s.edits !== edits) s.failed = "typed_on";
+    if (late || s.edits !== edits) s.failed = late ? "not_reloaded" : "typed_on";
     else {
       replace(s, version, text);
       s.binned = true;
@@ -171,6 +171,7 @@ function arrived(s, body, text, put) {
     }
     return;
   }
+  if (late) return;
   if (s.conflict) {
     // Our own decision is answered to us; what a read says of it meanwhile is no news.
     const told = s.conflict.id && !s.settling && body.settledConflicts?.find((/** @type {any} */ one) => one.conflictId === s.conflict.id);

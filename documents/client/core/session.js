@@ -80,7 +80,6 @@ export function createSession(url, given, outside) {
   }
 
   async function offer() {
-    if (!user) return;
     const found = await slot().list(await writer.living());
     const offers = [];
     for (const one of found) {

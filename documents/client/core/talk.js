@@ -56,7 +56,7 @@ export function createTalk({ fetch, clock, url, csrfUrl, token, timeout, user, l
       if (token()) fresh = ""; // a readable cookie is newer than what we were told
     }
     const outcome = classify(answer, { user: user(), saveId });
-    if (outcome.kind === "ok") learn(answer.user);
+    if (outcome.kind === "ok" || outcome.block?.code === "not_found") learn(answer.user);
     return outcome;
   }
 

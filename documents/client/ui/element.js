@@ -24,8 +24,9 @@ export class DocumentSession extends HTMLElement {
     if (!this.isConnected) return;
 
     let shown = "";
+    let decided = "";
     const hands = { session, picks: {}, say: (/** @type {string} */ word) => said[word] || word, again: () => draw(session.state, true) };
-    const draw = (/** @type {any} */ view, forced = false) => {
+    const draw = (/** @type {any} */ view, anew = false) => {
       const { status, block, conflict, backup, unsaved, behind } = view;
       const notes = [hands.say(said[block?.code] ? block.code : status)];
       if (unsaved && backup === "memory") notes.push(said.memory);
@@ -35,8 +36,10 @@ export class DocumentSession extends HTMLElement {
       // The panel is drawn anew only when it says something else, so that nobody loses their place in it.
       const { offers, failed, settling, hidden } = view;
       const says = JSON.stringify([status, block, conflict && { ...conflict, sent: 0 }, unsaved || offers, failed, settling, hidden, conflict && session.content]);
-      if (!forced && says === shown) return;
+      if (!anew && says === shown) return;
       shown = says;
+      if (conflict?.id !== decided) hands.picks = {}; // choices outlive a third change, not the conflict
+      decided = conflict?.id;
       const parts = panelOf(view, hands);
       panel.className = block || conflict ? "bad" : "";
       panel.hidden = !parts.length;

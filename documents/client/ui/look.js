@@ -18,7 +18,7 @@ export const STYLE = `
 .clean{--tone:var(--good)}.clean:before{background:var(--tone)}
 .bad{--tone:var(--bad)}.chip.bad{font-weight:600}
 section{border:1px solid var(--line);border-inline-start:4px solid var(--tone);border-radius:8px;background:var(--card);padding:.8em 1em;margin:.6em 0}
-p{margin:.2em 0 .7em}
+p{margin:0 0 .6em}p:last-child{margin:0}
 .scroll{overflow:auto;max-height:60vh;margin-bottom:.8em}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:start;vertical-align:top;padding:.4em .6em;border-top:1px solid var(--line);overflow-wrap:anywhere;white-space:pre-wrap}

@@ -52,7 +52,7 @@ function conflictParts({ conflict: c, settling, failed }, hands) {
     );
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows.map(line)));
   return [
-    c.told ? `${say("settled")} ${c.told.settledBy || c.told.by}: ${c.told.decision} ${c.told.reason || ""}` : "",
+    c.told ? `${say("settled")} ${c.told.settledBy || c.told.by}: ${say(c.told.decision)} ${c.told.reason || ""}` : say("both"),
     failed && say(failed),
     c.deleted ? say("gone") : make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: say("conflict") }, table),
     decide("keepMine", "take_theirs"),
@@ -79,9 +79,9 @@ function offerParts(list, { session, say }) {
     make(
       "p",
       {},
-      `${say(one.binned ? "binned" : "draft")}, ${when(one.at)}${one.live ? `, ${say("live")}` : ""} `,
+      `${say(one.binned ? "binned" : "draft")}, ${when(one.at)}, ${say(one.live ? "live" : "on")}${one.live ? "" : ` ${one.draft.version}`} `,
       button(say("adopt"), () => session.adopt(one)),
-      ...(one.live || one.binned ? [] : [button(say("discard"), () => session.dismiss(one))]),
+      ...(one.live || one.binned ? [] : [button(say("dismiss"), () => session.dismiss(one))]),
     ),
   );
 }
