@@ -119,16 +119,16 @@ class Message(Run):
     def receipts(self) -> list[Receipt]:
         """Return one receipt, of the send; `at` is None while it is still to come. Asks for the attempts' records."""
         handler, entries = topics.find(self.topic), list(self.log.order_by("pk"))
-        sent = next((entry for entry in reversed(entries) if entry.outcome == SENT), None)
-        took = (sent.ended_at - sent.started_at).total_seconds() if sent and sent.ended_at else None
+        settled = self.status == SENT
+        sent = next((entry for entry in reversed(entries) if settled and entry.outcome == SENT), None)
         return [
             Receipt(
                 step=self.topic,
                 guarantee=handler.external if handler else "at-least-once",
-                at=self.settled_at if self.status == SENT else None,
-                took=took,
+                at=self.settled_at if settled else None,
+                took=(sent.ended_at - sent.started_at).total_seconds() if sent and sent.ended_at else None,
                 owner=sent.by if sent else "",
-                fence=sent.fence if sent else None,
+                fence=self.fence if settled else None,
                 starts=len(entries),
             )
         ]

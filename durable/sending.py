@@ -33,6 +33,8 @@ _ONCE_MORE = (0.05, 0.2, 1.0)  # seconds between tries to record, the last one r
 
 def send(message: Any, claim: Claim, handler: Any, states: tuple[str, ...]) -> None:
     """Record that an attempt begins, call the handler, and settle the message. Raises what the handler raised."""
+    if _settled_from_the_record([(message, claim)]):
+        return
     _begin(message, claim)
     try:
         with timed(claim, _timeout(handler), in_transaction=False):
@@ -51,14 +53,10 @@ def send_together(batch: Sequence[tuple[Any, Claim]], handler: Any, states: tupl
     Each message keeps a verdict, which `advance` then turns into how its own attempt ended. Raises nothing.
     """
     going = list(batch)
-    for _, claim in going:
+    for _, claim in batch:
         heartbeat.hold(claim)
     try:
-        for message, claim in going:
-            if claim.lost_owner is not None:
-                message.lost(claim)
-                claim.lost_owner = None
-        going = _begin_together(going)
+        going = _ready_together(batch)
         with contextlib.ExitStack() as deadlines:
             for _, claim in going:
                 deadlines.enter_context(timed(claim, _timeout(handler), in_transaction=False))
@@ -72,6 +70,19 @@ def send_together(batch: Sequence[tuple[Any, Claim]], handler: Any, states: tupl
             heartbeat.let_go(claim)
             if "_verdict" not in message.__dict__:
                 message._verdict = _Verdict(claim.lost_lease())
+
+
+def _ready_together(batch: Sequence[tuple[Any, Claim]]) -> list[tuple[Any, Claim]]:
+    """Return the messages to hand over: those that are still ours, not sent before, and recorded as begun."""
+    for message, claim in batch:
+        if claim.lost_owner is not None:
+            message.lost(claim)
+            claim.lost_owner = None
+    known = _settled_from_the_record(list(batch))
+    for message, _ in batch:
+        if message.pk in known:
+            message._verdict = _Verdict(None)
+    return _begin_together([pair for pair in batch if pair[0].pk not in known])
 
 
 def close(message: Any, claim: Claim, outcome: str, error: BaseException, write: Callable[[], Any]) -> None:
@@ -132,6 +143,22 @@ def _by_key(told: Any) -> Mapping[str, Any]:
 
 
 # The record of an attempt ----------------------------------------------------------------------------------------------
+
+
+def _settled_from_the_record(pairs: list[tuple[Any, Claim]]) -> set[Any]:
+    """
+    Settle those messages that an owner before us has sent, but could not settle as we had taken them by then.
+
+    Its record says so, and nothing is sent a second time. Return their primary keys.
+    """
+    again = {message.pk: (message, claim) for message, claim in pairs if claim.fence > 1}
+    if not again:
+        return set()
+    log = pairs[0][0]._meta.get_field("log").related_model._base_manager.using(pairs[0][1].alias)
+    sent = dict(log.filter(message__in=list(again), outcome=_SENT).values_list("message_id", "provider_id"))
+    for pk, provider_id in sent.items():
+        again[pk][1].settle(_SENT, provider_id=provider_id, last_error="")
+    return set(sent)
 
 
 def _begin(message: Any, claim: Claim) -> None:

@@ -10,13 +10,18 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from durable import Backoff, outbox
+from durable.models import Message
 from durable.run import Run
 
+from .far_side import FAR_SIDE
 from .models import Chore
 
 __all__ = ["SUBJECTS", "Subject"]
 
 Story = tuple[str, ...]
+
+_TOPIC = "send"
 
 
 class Subject(Protocol):
@@ -28,6 +33,7 @@ class Subject(Protocol):
     outside: frozenset[str]  # steps that call the far side, and say that a repeat is possible
     every: Story  # all steps any code of this kind ever had
     stories: tuple[Story, ...]  # lists of steps that the short programs are explored with, small to large
+    cancels: bool  # whether staff may cancel a run
     deploys: tuple[
         Story, ...
     ]  # the lists that successive deploys have in the longer lives; the last one knows them all
@@ -56,6 +62,7 @@ class Jobs:
 
     name = "job"
     model = Chore
+    cancels = True
     in_database = frozenset({"draw", "tell", "close"})
     outside = frozenset({"call", "tell"})
     every = ("draw", "call", "tell", "close")
@@ -91,4 +98,43 @@ class Jobs:
         return run.retry()
 
 
-SUBJECTS: tuple[Subject, ...] = (Jobs(),)
+class Messages:
+    """Messages of the outbox: one external step, which is the send."""
+
+    name = "message"
+    model = Message
+    in_database: frozenset[str] = frozenset()
+    outside = frozenset({_TOPIC})
+    every = (_TOPIC,)
+    stories = ((_TOPIC,),)
+    deploys = ((_TOPIC,), (_TOPIC,))
+    cancels = False
+
+    def make(self) -> Message:
+        return outbox.post(_TOPIC, {"n": 1})
+
+    @contextlib.contextmanager
+    def deployed(self, story: Story) -> Iterator[None]:
+        outbox.handler(_TOPIC, external="keyed", attempts=4, backoff=Backoff(base=1, factor=2, cap=60))(_send)
+        yield
+
+    def carries(self, row: dict[str, Any]) -> set[str]:
+        return {_TOPIC}
+
+    def start(self, key: str) -> Message:
+        return outbox.post(_TOPIC, {"n": 1}, key=key)
+
+    def cancel(self, run: Message) -> bool:
+        return False
+
+    def retry(self, run: Message) -> bool:
+        return run.retry()
+
+
+def _send(message: Message) -> str:
+    handle = FAR_SIDE.call(message, _TOPIC, message.key)
+    FAR_SIDE.follow(message, _TOPIC)
+    return handle
+
+
+SUBJECTS: tuple[Subject, ...] = (Jobs(), Messages())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from durable.contract import Taking, claim
+from durable.contract import claim
 from durable.runner import Reconciler
 from durable.shutdown import Shutdown
 
@@ -27,14 +27,15 @@ def test_what_workers_ask_is_read_from_an_index_in_its_order(subject: Subject, a
     for ahead in (False, True):
         for limit in (1, 16):
             with sent(model._meta.db_table) as statements:
-                taking = Taking(ahead=ahead, also=model.can_carry_out())
+                (lane,) = (lane for lane in model.lanes("default") if lane.name in ("", *subject.every))
+                taking = lane.taking(ahead=ahead)
                 taken = claim(model, using="default", owner="worker", lease=60, limit=limit, taking=taking)
             assert len(taken) == limit
-            _reads_by_index(statements, "due_at")
+            _reads_by_index(statements, "due")
 
     with sent(model._meta.db_table) as statements:
         assert Reconciler([model], Shutdown(grace=0))._anything_due()
-    _reads_by_index(statements, "due_at")
+    _reads_by_index(statements, "due")
 
     with sent(model._meta.db_table) as statements:
         model.maintain("default")
@@ -66,7 +67,8 @@ def _reads_by_index(statements: list, column: str) -> None:
 
 def _copies(cursor, subject: Subject, number: int, *, settled: bool) -> None:
     run, model = subject.make(), subject.model
-    changed = {"id": "gen_random_uuid()", "key": "NULL", "created_at": "created_at - n * INTERVAL '1 second'"}
+    key = "NULL" if model._meta.get_field("key").null else "gen_random_uuid()::text"
+    changed = {"id": "gen_random_uuid()", "key": key, "created_at": "created_at - n * INTERVAL '1 second'"}
     if settled:
         changed |= {"status": f"'{model.MACHINE.done}'", "due_at": "NULL", "settled_at": "NOW()"}
     names = [field.column for field in model._meta.concrete_fields]

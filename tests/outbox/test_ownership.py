@@ -41,6 +41,24 @@ def test_a_worker_that_lost_its_lease_while_sending_writes_nothing_on_the_messag
     assert (record.outcome, record.provider_id) == ("sent", "id-1")  # what the world saw is told all the same
 
 
+def test_what_an_earlier_owner_has_sent_and_told_is_settled_and_not_sent_again(topic, far_side):
+    def send(message):
+        far_side(message)
+        expire_leases(message)
+        other.append(take(message))
+        return "id-1"
+
+    other = []
+    message = outbox.post(topic(send=send), {}, key="k")
+    assert drain().outcomes == {Outcome.LOST: 1}
+
+    assert attempt(*other[0]) is Outcome.DONE
+
+    message.refresh_from_db()
+    assert (message.status, message.provider_id, message.fence) == ("sent", "id-1", 2)
+    assert far_side.keys == ["k"]
+
+
 def test_an_error_of_a_worker_that_lost_its_lease_writes_nothing_on_the_message(topic, far_side):
     def send(message):
         expire_leases(message)
