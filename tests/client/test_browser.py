@@ -14,10 +14,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
-from django.utils import timezone
 
 import documents
 from documents.models import Conflict, Document, Revision
+from project.desk.documents import OnTheDesk
 
 from .chromium import ARGUMENTS, executable
 from .conftest import Desk, state, wait
@@ -132,12 +132,12 @@ def test_another_persons_login_neither_sees_nor_sends(person, sheet, stored):
     assert stored("sheet", "budget") == (2, {"cells": {"A1": "secret"}})
 
 
-def test_a_duplicated_tab_gets_a_name_of_its_own_and_a_reload_keeps_it(person, sheet):
+def test_a_duplicated_tab_gets_a_name_of_its_own_and_a_reload_keeps_it(person, sheet, monkeypatch):
     sheet(A1=1)
     ann = person("ann")
     page = ann.open("sheet", "budget")
     name = "sessionStorage.getItem('documents:writer:')"
-    may_not_save(ann.user)
+    nobody_may_save(monkeypatch)
     write(page, "A1", "one")
 
     with page.expect_popup() as popup:
@@ -159,7 +159,7 @@ def test_a_duplicated_tab_gets_a_name_of_its_own_and_a_reload_keeps_it(person, s
     assert "one" in live[False]
 
 
-def test_full_storage_falls_back_to_indexeddb_and_says_what_it_has(person, sheet):
+def test_full_storage_falls_back_to_indexeddb_and_says_what_it_has(person, sheet, monkeypatch):
     sheet(A1=1)
     ann = person("ann")
     page = ann.open("sheet", "budget")
@@ -172,7 +172,7 @@ def test_full_storage_falls_back_to_indexeddb_and_says_what_it_has(person, sheet
             }
         }
     }""")
-    may_not_save(ann.user)
+    nobody_may_save(monkeypatch)
 
     write(page, "A1", "kept in the second place")
     page.wait_for_function("() => document.querySelector('document-session').session.state.backup === 'indexed'")
@@ -297,10 +297,9 @@ def kill_browser(profile):
     (profile / "SingletonLock").unlink(missing_ok=True)
 
 
-def may_not_save(user):
+def nobody_may_save(monkeypatch):
     """Take the permission to write; a request that is cut off in the browser may still arrive when a tab closes."""
-    user.deletion_pending_at = timezone.now()
-    user.save()
+    monkeypatch.setattr(OnTheDesk, "can_write", lambda self, user, key: False)
 
 
 def conflict_between(ann, ben, *, kind="sheet", edit):
