@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import Error, connections
+from django.db.models import BooleanField, Case, When
+from django.db.models.functions import Now
 
 from . import clock, heartbeat, kinds
 from .attempt import Outcome, attempt
@@ -408,10 +410,14 @@ class Reconciler:
         looks, params = [], []
         for queue in self._queues():
             if queue.alias == alias:
-                condition = queue.lane.taking().condition(queue.model.MACHINE)
-                due = queue.model._base_manager.using(alias).filter(condition)
-                sql, values = due.order_by().values("pk")[:1].query.get_compiler(using=alias).as_sql()
-                looks.append(f"EXISTS ({sql})")
+                # In the order of the index, and the rest as one condition: planned as any row that fits, it would be
+                # looked for in the whole table where there are no statistics yet.
+                free = When(queue.lane.taking().condition(queue.model.MACHINE), then=True)
+                due = queue.model._base_manager.using(alias).filter(
+                    Case(free, default=False, output_field=BooleanField()), due_at__lte=Now(), **dict(queue.lane.within)
+                )
+                sql, values = due.order_by("due_at").values("pk")[:1].query.get_compiler(using=alias).as_sql()
+                looks.append(f"({sql}) IS NOT NULL")
                 params += values
         if not looks:
             return False

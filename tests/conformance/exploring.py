@@ -8,10 +8,14 @@ schedule is given up.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
+
+from durable import stepping
 
 from .stage import Cast, Stage
 
@@ -40,7 +44,13 @@ class Explored:
 
 
 def explore(
-    stage: Stage, parts: Callable[[], list[Cast]], make: Callable[[], Any], *, most: int = 20_000, merge: bool = True
+    stage: Stage,
+    parts: Callable[[], list[Cast]],
+    make: Callable[[], Any],
+    *,
+    most: int = 20_000,
+    merge: bool = True,
+    slow: bool = False,
 ) -> Explored:
     """
     Play every schedule of a program.
@@ -51,10 +61,18 @@ def explore(
         make: makes a fresh run.
         most: schedules at the most.
         merge: False plays every schedule to its end, also through states seen before.
+        slow: every step takes long enough for its second write; otherwise none does, however busy this machine is.
 
     Raises:
         Unlawful: with the schedule that leads to it.
     """
+    with mock.patch.object(stepping, "_WORTH_A_WRITE", 0.0 if slow else math.inf):
+        return _explore(stage, parts, make, most, merge)
+
+
+def _explore(
+    stage: Stage, parts: Callable[[], list[Cast]], make: Callable[[], Any], most: int, merge: bool
+) -> Explored:
     found = Explored()
     stage.ends, stage.ever_blocked, began = set(), 0, time.monotonic()
     seen: set[Any] = set()

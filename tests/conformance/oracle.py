@@ -49,6 +49,9 @@ def check_state(subject: Subject, sight: Sight) -> None:
     else:
         _law(sight.row["settled_at"] is None, "S3: an open run that says it is settled is seen by nobody")
         _law(status == machine.claimed or sight.lease == "none", "S3: a waiting run with a lease is seen by nobody")
+    for step in subject.outside & sight.receipts.keys():
+        called = any(call.step == step for call in sight.calls)
+        _law(called or sight.receipts[step].at is None, f"S7: {step} has a receipt and was never called")
     for step in {call.step for call in sight.calls}:
         calls = [call for call in sight.calls if call.step == step]
         _law(len({call.key for call in calls}) == 1, f"S7: {step} was called with different keys")

@@ -26,6 +26,7 @@ class Program:
     name: str
     parts: Callable[[], list[Cast]]
     prepare: Callable[[Any, tuple[str, ...]], None] = lambda run, story: None
+    slow: bool = False  # every step takes long enough for its second write
     most_steps: int = 2  # longer stories are for the long suite
 
 
@@ -111,6 +112,12 @@ def trouble() -> BaseException:
 PROGRAMS: tuple[Program, ...] = (
     Program(name="three workers", parts=lambda: [worker("A"), worker("B"), worker("C")]),
     Program(name="takeover", parts=lambda: [worker("A"), time_passes(), worker("B")], most_steps=3),
+    Program(
+        name="takeover, slow steps",
+        parts=lambda: [worker("A"), time_passes(), worker("B")],
+        slow=True,
+        most_steps=1,
+    ),
     Program(name="early takeover", parts=lambda: [worker("A"), boot_pass("A"), worker("B")]),
     Program(
         name="takeover, heartbeat", parts=lambda: [worker("A"), beat("A"), time_passes(), worker("B")], most_steps=1

@@ -40,7 +40,7 @@ def test_no_interleaving_breaks_a_law(stage: Stage, subject: Subject, program: P
         return run
 
     with subject.deployed(story):
-        found = explore(stage, program.parts, make)
+        found = explore(stage, program.parts, make, slow=program.slow)
 
     report(found)
     assert found.complete

@@ -146,3 +146,13 @@ def test_a_cancellation_takes_the_next_fence(late):
     Chore.objects.get(pk=run.pk).cancel()
 
     assert look(JOBS, run.pk).fence == before.fence + 1
+
+
+def test_an_owner_told_that_it_is_late_makes_no_call(late):
+    run, right = late
+    right.lost = not right.renew()  # what the heartbeat does
+
+    with JOBS.deployed(("call",)):
+        assert attempt(run, right) is Outcome.LOST
+
+    assert FAR_SIDE.calls(run.pk) == ()

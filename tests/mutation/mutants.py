@@ -255,7 +255,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "effects",
         "with transaction.atomic(using=claim.alias, durable=True):",
         "with contextlib.nullcontext():",
-        *_played("failure,_takeover-draw"),
+        "tests/conformance/test_receipts.py",
     ),
     "a receipt after the effect": Mutant(
         module="durable.stepping",
@@ -304,7 +304,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "done before the last step": _in("stepping", "last=step is todo[-1]", "last=True", *_played("takeover-draw+call")),
     "a step that is done again": _in(
-        "stepping", "getattr(job, step.column) is None]", "True]", *_played("takeover-draw+call")
+        "stepping", "getattr(job, step.column) is None]", "True]", *_played("takeover-call+close")
     ),
     "a key that changes with the claim": _in(
         "jobs", "{self.pk}:{step}", "{self.pk}:{self.fence}:{step}", *_played("takeover-call")
@@ -338,6 +338,6 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "contract",
         "        if self.lost:\n",
         "        if False:\n",
-        "tests/durable/test_late_owners.py::test_an_owner_that_was_fenced_off_begins_no_further_step",
+        f"{LATE}::test_an_owner_told_that_it_is_late_makes_no_call",
     ),
 }
