@@ -16,6 +16,8 @@ class DurableConfig(AppConfig):
 
         logs.connect()
         autodiscover_modules("outbox")  # each app's handlers, so that every worker knows them
-        named = {settings.EMAIL_BACKEND, *(one.get("BACKEND", "") for one in getattr(settings, "MAILERS", {}).values())}
+        # From Django 6.1 on, a project with MAILERS has no EMAIL_BACKEND.
+        mailers = getattr(settings, "MAILERS", None)
+        named = {settings.EMAIL_BACKEND} if mailers is None else {one.get("BACKEND", "") for one in mailers.values()}
         for module in sorted({name.rpartition(".")[0] for name in named if name.startswith("durable.contrib.")}):
             import_module(module)

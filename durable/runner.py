@@ -414,7 +414,7 @@ class Reconciler:
                 # looked for in the whole table where there are no statistics yet.
                 free = When(queue.lane.taking().condition(queue.model.MACHINE), then=True)
                 due = queue.model._base_manager.using(alias).filter(
-                    Case(free, default=False, output_field=BooleanField()), due_at__lte=Now()
+                    Case(free, default=False, output_field=BooleanField()), due_at__lte=Now(), **dict(queue.lane.within)
                 )
                 sql, values = due.order_by("due_at").values("pk")[:1].query.get_compiler(using=alias).as_sql()
                 looks.append(f"({sql}) IS NOT NULL")

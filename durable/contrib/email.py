@@ -16,7 +16,6 @@ import email
 import email.message
 import email.policy
 import hashlib
-import re
 import smtplib
 from collections.abc import Iterator, Sequence
 from email.mime.base import MIMEBase
@@ -113,16 +112,15 @@ def outgoing() -> Any:
 
 def identified(mail: Any, message: Any) -> Any:
     """Give a mail the Message-ID and the date of its message: the same on every attempt. Return it."""
-    names = {name.lower() for name in mail.extra_headers}
-    if "message-id" not in names:
-        _, _, domain = parseaddr(str(mail.from_email))[1].rpartition("@")
-        plain = re.fullmatch(r"[A-Za-z0-9-]{1,64}", message.key)
-        # A key of one topic may stand in another: a hash of both, where the key is not the message's own id.
-        name = message.key if plain and message.key == str(message.pk) else _hash(f"{message.topic} {message.key}")
-        mail.extra_headers["Message-ID"] = f"<{name}@{domain or 'localhost'}>"
+    given = {name.lower(): name for name in mail.extra_headers}
+    if "message-id" in given:
+        mail.extra_headers["Message-ID"] = mail.extra_headers.pop(given["message-id"])
     else:
-        mail.extra_headers["Message-ID"] = next(v for n, v in mail.extra_headers.items() if n.lower() == "message-id")
-    if "date" not in names:
+        _, _, domain = parseaddr(str(mail.from_email))[1].rpartition("@")
+        # A key of one topic may stand in another: a hash of both, where the key is not the message's own id.
+        name = message.key if message.key == str(message.pk) else _hash(f"{message.topic} {message.key}")
+        mail.extra_headers["Message-ID"] = f"<{name}@{domain or 'localhost'}>"
+    if "date" not in given:
         mail.extra_headers["Date"] = format_datetime(message.created_at)
     return mail
 
