@@ -1,4 +1,4 @@
-# make demo | test | serve | bench | lint        PYTHON=python3.13 chooses the interpreter, VENV=.venv-313 the folder
+# make demo | test | serve | bench | lint | mutation | test-long | reliability        PYTHON=python3.13 chooses the interpreter, VENV=.venv-313 the folder
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -23,6 +23,7 @@ serve: $(VENV)/.ready
 	$(RUN) manage.py serve
 
 test: $(VENV)/.ready
+	@mkdir -p var
 	$(RUN) -m pytest -q -m "not long"
 	DATABASE_URL=$${SQLITE_URL:-sqlite:///var/test.sqlite3} $(RUN) -m pytest -q -m "not long and not postgres"
 
