@@ -513,7 +513,7 @@ def _claim_in_one_statement(
         params.append(model._meta.pk.get_db_prep_value(taking.pk, connection))
     if taking.untouched_since is not None:
         params.append(taking.untouched_since)
-    pairs = (*taking.within, *taking.also)
+    pairs = (*taking.within, *taking.within, *taking.also)
     params += [field(name).get_db_prep_value(value, connection) for name, value in pairs]
     only, its_params = _where(cast("Any", model), taking.only, using)
     params += its_params
@@ -551,8 +551,13 @@ def _claim_sql(
     }[when]
     if untouched:
         conditions += f" AND {column['updated_at']} <= %s"
-    # Plain, as an index begins with it; the others are looked at row by row, in the order of that index.
-    conditions += "".join(f" AND {column[name]} = %s" for name in within)
+    # Between two rows of the index that begins with them, in its order: an equality is taken for one row in two hundred
+    # where there are no statistics, and all of that share would be read and sorted for each claim.
+    index = ", ".join(column[name] for name in (*within, "due_at"))
+    if within:
+        ends = ", ".join(["%s"] * len(within))
+        conditions += f" AND {column['due_at']} IS NOT NULL AND ({index}) >= ({ends}, '-infinity')"
+        conditions += f" AND ({index}) <= ({ends}, 'infinity')"
     conditions += "".join(f" AND {_unweighed(f'{column[name]} = %s')}" for name in also)
     conditions += f" AND {_unweighed(only)}" if only else ""
     # MATERIALIZED: planned as a join, the sub-select could be run again for each row and take more than its limit (C42).
@@ -562,7 +567,7 @@ def _claim_sql(
             FROM {table}
             WHERE {_unweighed(f"{column['status']} IN (%s, %s)")} AND {conditions}
               AND ({column["lease_expires_at"]} IS NULL OR {column["lease_expires_at"]} <= {now})
-            ORDER BY {column["due_at"]}
+            ORDER BY {index}
             LIMIT %s
             FOR UPDATE SKIP LOCKED
         )

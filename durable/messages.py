@@ -61,12 +61,13 @@ class Message(Run):
     due_at = models.DateTimeField(null=True, db_default=Now(), editable=False)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["topic", "key"], name="durable_message_key")]
+        # Only one index begins with the topic: offered another, a planner without statistics claims by that, and sorts.
+        constraints = [models.UniqueConstraint(fields=["key", "topic"], name="durable_message_key")]
         indexes = [
             # One index a claim, and only open messages stand in it: a million sent ones cost a claim nothing.
             models.Index(fields=["topic", "due_at"], condition=Q(due_at__isnull=False), name="durable_message_due"),
             models.Index(
-                fields=["topic", "ordering_key", "ordinal"],
+                fields=["ordering_key", "topic", "ordinal"],
                 condition=Q(due_at__isnull=False) & ~Q(ordering_key=""),
                 name="durable_message_line",
             ),

@@ -64,11 +64,11 @@ class Migration(migrations.Migration):
                     ),
                     models.Index(
                         condition=models.Q(("due_at__isnull", False), models.Q(("ordering_key", ""), _negated=True)),
-                        fields=["topic", "ordering_key", "ordinal"],
+                        fields=["ordering_key", "topic", "ordinal"],
                         name="durable_message_line",
                     ),
                 ],
-                "constraints": [models.UniqueConstraint(fields=("topic", "key"), name="durable_message_key")],
+                "constraints": [models.UniqueConstraint(fields=("key", "topic"), name="durable_message_key")],
             },
         ),
         migrations.CreateModel(
