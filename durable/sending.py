@@ -195,7 +195,9 @@ def _begin_together(pairs: list[tuple[Any, Claim]]) -> list[tuple[Any, Claim]]:
         cursor.execute(
             f"INSERT INTO {record.db_table} (message_id, fence, number, owner, started_at, outcome, code, error, provider_id)"  # noqa: S608
             f" SELECT id, fence, attempts, %s, {now_sql(connection.vendor)}, '', '', '', '' FROM {fields.db_table}"
-            f" WHERE status = %s AND lease_expires_at > {now_sql(connection.vendor)} AND ({mine}) ON CONFLICT DO NOTHING",
+            f" WHERE status = %s AND lease_expires_at > {now_sql(connection.vendor)} AND ({mine})"
+            # Begun before under this very claim, and no word of its end: the answer to this statement was lost.
+            f" ON CONFLICT (message_id, fence) DO UPDATE SET outcome = '' WHERE {record.db_table}.outcome IN ('', 'unknown')",
             params,
         )
         if cursor.rowcount == len(pairs):

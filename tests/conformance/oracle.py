@@ -109,6 +109,8 @@ def check_end(subject: Subject, pk: Any, carry_on: Any) -> Sight:
             return sight
         expire_leases(model(pk=pk))
         model.maintain("default")
+        if model._base_manager.filter(pk=pk, status__in=model.MACHINE.terminal).exists():
+            continue  # reaped: its budget was spent
         ahead = Taking(ahead=True, also=model.can_carry_out()).condition(model.MACHINE)
         _law(model._base_manager.filter(ahead, pk=pk).exists(), "S3: no boot pass would ever take it")
         _law(carry_on(pk), "S3: it could not be claimed")
