@@ -19,7 +19,7 @@ SETTLED, DUE = 100_000, 200
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 @pytest.mark.parametrize("analyzed", [False, True], ids=["right after the bulk insert", "after ANALYZE"])
-def test_what_workers_ask_is_read_from_an_index_in_its_order(subject: Subject, analyzed: bool):
+def test_what_workers_ask_is_read_from_an_index_in_its_order(subject: Subject, analyzed: bool, request):
     """Claims of both kinds, the probe of an idle worker, and maintenance, beside a hundred thousand settled runs."""
     with subject.deployed(subject.deploys[-1]):
         _crowd(subject, analyzed=analyzed)

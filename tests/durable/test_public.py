@@ -21,8 +21,8 @@ def test_the_export_list_is_what_is_public_and_sorted():
     assert durable.__all__ == sorted(durable.__all__)
     assert public == {*durable.__all__}
     assert durable.__all__ == [
-        "AlreadyInFlight", "Backoff", "DurableError", "InsideTransaction", "KeyConflict", "LostLease", "Refused", "Wait",
-        "step",
+        "AlreadyInFlight", "Backoff", "DurableError", "InsideTransaction", "KeyConflict", "LostLease",
+        "NotConfigured", "Refused", "RetryAfter", "Wait", "step",
     ]  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def test_every_module_says_what_it_promises_and_exports_what_exists(name):
 def test_the_models_facade_and_the_crash_kit_export_what_the_docs_name():
     from durable import models, testing
 
-    assert models.__all__ == ["Job", "JobManager"]
+    assert models.__all__ == ["Attempt", "Job", "JobManager", "Message", "Topic"]
     assert {"assert_survives", "crash_at_statement", "expire_leases", "run_until_settled"} <= {*testing.__all__}
 
 
