@@ -50,7 +50,11 @@ def test_workers_outlive_a_minute_of_terminated_backends(server, workers):
 def test_an_idle_worker_outlives_a_terminated_backend_twice(server, workers):
     worker = workers.start("--watch")
     for _ in range(2):
-        until(lambda: server.value("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT EXISTS%%'"))
+        until(
+            lambda: server.value(
+                "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT (SELECT%%IS NOT NULL%%'"
+            )
+        )
         connections.close_all()
         server.ask(TERMINATE)
 

@@ -15,7 +15,7 @@ from .workers import QUICK, seconds_until, until
 
 pytestmark = pytest.mark.postgres
 MANY = 12
-LOOKING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT EXISTS%%'"
+LOOKING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT (SELECT%%IS NOT NULL%%'"
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ def test_the_export_list_is_what_is_public_and_sorted():
     assert durable.__all__ == sorted(durable.__all__)
     assert public == {*durable.__all__}
     assert durable.__all__ == [
-        "AlreadyInFlight", "Backoff", "DurableError", "InsideTransaction", "KeyConflict", "LostLease", "NotConfigured",
-        "Refused", "RetryAfter", "Wait", "step",
+        "AlreadyInFlight", "Backoff", "DurableError", "InsideTransaction", "KeyConflict", "LostLease",
+        "NotConfigured", "Refused", "RetryAfter", "Wait", "step",
     ]  # fmt: skip
 
 
