@@ -176,6 +176,13 @@ def test_full_storage_falls_back_to_indexeddb_and_says_what_it_has(person, sheet
 
     write(page, "A1", "kept in the second place")
     page.wait_for_function("() => document.querySelector('document-session').session.state.backup === 'indexed'")
+    # That place is not synchronous, and each key is a draft: wait for the last one to be there, not for the first.
+    page.wait_for_function("""async () => {
+        const open = indexedDB.open("documents", 1);
+        const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+        const kept = await done((await done(open)).transaction("slots").objectStore("slots").getAll());
+        return kept.some((text) => JSON.parse(text).draft.text.includes("kept in the second place"));
+    }""")
     page.close()
     again = ann.open("sheet", "budget")
     again.wait_for_function("() => document.querySelector('document-session').session.state.offers.length === 1")
