@@ -11,8 +11,9 @@ from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
-__all__ = ["adopt", "left_alone"]
+__all__ = ["adopt", "left_alone", "unknown_to"]
 
 
 def adopt(model: Any, rows: models.QuerySet[Any]) -> dict[str, int]:
@@ -37,6 +38,14 @@ def adopt(model: Any, rows: models.QuerySet[Any]) -> dict[str, int]:
             adopted.filter(status=model.MACHINE.claimed).update(step_names=mine, fence=models.F("fence") + 1)
             adopted.update(step_names=mine)
     return left
+
+
+def unknown_to(job: Any) -> str:
+    """Return that nobody with this code will run the job, as it has a step the code does not know; or nothing."""
+    unknown = {*filter(None, job.step_names.split(","))} - job.steps().keys() - {*job.retired_steps}
+    if not unknown:
+        return ""
+    return _("nobody will run this: this code does not know its step %(steps)s") % {"steps": ", ".join(sorted(unknown))}
 
 
 def left_alone(model: Any, using: str) -> list[str]:

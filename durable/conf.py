@@ -20,6 +20,7 @@ DEFAULTS: Final[dict[str, float | int | bool | str]] = {
     "STEP_TIMEOUT": 300.0,  # a step without a timeout of its own; a hung step becomes claimable after it
     "NOTIFY": False,  # PostgreSQL: wake watching workers when a run is started, instead of at their next look
     "EMAIL": "django.core.mail.backends.smtp.EmailBackend",  # what sends the mails of OutboxEmailBackend
+    "REDACT": "durable.redacting.redact",  # what takes secrets out of an error before it is kept: text → text
     "GRACE": 8.0,  # after SIGTERM: how long the step in hand may go on before it is cut off and released
 }
 

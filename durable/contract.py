@@ -20,7 +20,7 @@ runs whose time has come and runs whose owner vanished stand in it side by side,
 A *receipt* is written in the transaction of the effect that it records. That is what `Claim.write` is called for inside
 a transaction, before the effect: the UPDATE takes the row lock, so nobody can take the run until the transaction ends.
 
-What follows: Machine · transition · claim · release_early · reap · put_back · Claim · write_together.
+What follows: Machine · transition · claim · release_early · hasten · reap · put_back · Claim · write_together.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ __all__ = [
     "Machine",
     "Taking",
     "claim",
+    "hasten",
     "put_back",
     "reap",
     "release_early",
@@ -185,6 +186,12 @@ def release_early(rows: QuerySet[Any], *, fence: int, owner: str) -> bool:
     """
     held = rows.filter(status=rows.model.MACHINE.claimed, fence=fence, owner=owner, lease_expires_at__gt=Now())
     return held.update(lease_expires_at=Now(), updated_at=Now()) > 0
+
+
+def hasten(rows: QuerySet[Any]) -> bool:
+    """Make runs due at once that wait for their time. Return whether any did; nothing but their time is changed."""
+    waiting = rows.filter(status=rows.model.MACHINE.waiting, due_at__gt=Now())
+    return waiting.update(due_at=Now(), updated_at=Now()) > 0
 
 
 def reap(rows: QuerySet[Any], *, fence: int, **fields: Any) -> bool:

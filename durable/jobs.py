@@ -15,15 +15,16 @@ from django.db import connections, models, transaction
 from django.db.models.signals import class_prepared
 from django.dispatch import receiver
 
-from . import adopting, clock, explain, receipts, starting
+from . import adopting, clock, explain, receipts, skipping, starting
 from .attempt import Outcome, attempt
 from .backoff import Backoff
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim, transition
+from .decisions import Decision, of_jobs
 from .effects import outside_transaction
 from .errors import InsideTransaction, Refused, WorkerLost, text_of
 from .owner import current, parse
-from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
+from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure
 from .stepping import Stepping, own_values
 from .steps import Step
 
@@ -141,24 +142,28 @@ class Job(Run):
             return bool(self.status == DONE)
         return outcome is Outcome.DONE
 
-    def cancel(self) -> bool:
+    def cancel(self, *, seen: Seen | None = None) -> bool:
         """
         Settle the job as canceled, unless it is settled already. Return whether it was this call that did it.
+
+        With `seen`, only a job that is still as the caller saw it.
 
         Steps with a receipt stay done. A step in hand is fenced off: a database step of the owner is waited for; an
         external call already sent cannot be called back, and leaves no receipt. `on_cancel` runs in the transaction.
         """
         with transaction.atomic(using=self._state.db):
-            moved = transition(self._row(), (PENDING, RUNNING), CANCELED, **starting.landing(type(self)))
+            moved = transition(self._row(seen), (PENDING, RUNNING), CANCELED, **starting.landing(type(self)))
             if moved:
                 self.refresh_from_db()
                 self.on_cancel()
         self.refresh_from_db()
         return moved
 
-    def retry(self) -> bool:
+    def retry(self, *, seen: Seen | None = None) -> bool:
         """
         Make the job due at once, with a fresh budget: one that waits, or one that was given up or canceled.
+
+        With `seen`, only a job that is still as the caller saw it.
 
         Return whether it was moved: a job that is done, or that somebody holds, is left alone. For one that was canceled
         `on_start` runs again, in the same transaction.
@@ -168,13 +173,27 @@ class Job(Run):
         """
         fresh = {"attempts": 0, "losses": 0, **starting.boarding(self)}
         with transaction.atomic(using=self._state.db), starting.no_other_in_flight(self):
-            moved = transition(self._row(), (PENDING, DEAD), PENDING, **fresh)
-            if not moved and transition(self._row(), CANCELED, PENDING, **fresh):
+            moved = transition(self._row(seen), (PENDING, DEAD), PENDING, **fresh)
+            if not moved and transition(self._row(seen), CANCELED, PENDING, **fresh):
                 moved = True
                 self.refresh_from_db()
                 self.on_start()  # what its cancellation took back
         self.refresh_from_db()
         return moved
+
+    def skip(self, step: str, *, reason: str, by: str = "", seen: Seen | None = None) -> bool:
+        """
+        Leave a step out for ever, by a person's decision, and go on with the others at once.
+
+        Its receipt column is stamped and its entry in the step log says that it was skipped, by whom and why. Return
+        whether that was recorded: a job that somebody holds, that is done or canceled, or that has the receipt, is left
+        alone. With `seen`, only a job that is still as the caller saw it.
+
+        Raises:
+            ValueError: no such step, or no reason.
+            AlreadyInFlight: the job was given up, and another open run took its place meanwhile.
+        """
+        return skipping.skip(self, step, reason=reason, by=by, rows=self._row(seen))
 
     def receipts(self) -> list[Receipt]:
         """Return one receipt per step, in the order they run; `at` is None where a step is still to come."""
@@ -214,6 +233,17 @@ class Job(Run):
     def can_carry_out(cls) -> tuple[tuple[str, Any], ...]:
         """Only runs that have the steps this code has: code of last week must not settle a run of today's."""
         return (("step_names", cls.names_of_steps()),)
+
+    def standstill(self) -> str:
+        return adopting.unknown_to(self)
+
+    def progress(self) -> tuple[int, int]:
+        columns = [step.column for step in self.steps().values()]
+        return sum(getattr(self, column) is not None for column in columns), len(columns)
+
+    @classmethod
+    def decisions(cls) -> tuple[Decision, ...]:
+        return of_jobs(cls.MACHINE)
 
     @classmethod
     def maintain(cls, using: str) -> list[str]:
@@ -288,8 +318,9 @@ class Job(Run):
     def _carries_other_steps(self) -> bool:
         return self._row().open().exclude(step_names=self.names_of_steps()).exists()
 
-    def _row(self) -> RunQuerySet:
-        return RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
+    def _row(self, seen: Seen | None = None) -> RunQuerySet:
+        rows = RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
+        return seen.among(rows) if seen else rows  # type: ignore[no-any-return]
 
 
 @receiver(class_prepared)

@@ -15,16 +15,18 @@ from typing import Any, ClassVar
 from django.db import connections, models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from . import clock, explain, pauses, sending, topics
 from .attempt import Outcome, attempt
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim, put_back, reap, transition
+from .decisions import Decision, of_messages
 from .effects import outside_transaction
 from .errors import InsideTransaction, NotConfigured, NotRecorded, Refused, Wait, WorkerLost, text_of
 from .lanes import Lane
 from .owner import current, parse
-from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
+from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure
 
 __all__ = ["Attempt", "Message"]
 
@@ -107,13 +109,13 @@ class Message(Run):
         self.refresh_from_db()
         return taken or self.status == SENT
 
-    def retry(self) -> bool:
+    def retry(self, *, seen: Seen | None = None) -> bool:
         """
         Make a dead or failed message due at once, with a fresh budget. The fence stays as it is.
 
-        Return whether it was moved: one that is sent, waits or is held is left alone.
+        With `seen`, only a message that is still as the caller saw it. Return whether it was moved: one that is sent, waits or is held is left alone.
         """
-        moved = transition(self._row(), (DEAD, FAILED), PENDING, attempts=0, losses=0)
+        moved = transition(self._row(seen), (DEAD, FAILED), PENDING, attempts=0, losses=0)
         self.refresh_from_db(fields=["status", "due_at", "attempts", "losses", "settled_at", "updated_at"])
         return moved
 
@@ -131,6 +133,7 @@ class Message(Run):
                 owner=sent.by if sent else "",
                 fence=self.fence if settled else None,
                 starts=len(entries),
+                key=self.key,
             )
         ]
 
@@ -142,14 +145,26 @@ class Message(Run):
         """Return why no worker may take the message though it is open, or an empty string."""
         using = self._state.db or "default"
         if topics.find(self.topic) is None:
-            return f"no handler of the topic {self.topic!r} is in this code; it waits for code that has one"
+            return _("no handler of the topic %(topic)r is in this code; it waits for code that has one") % {
+                "topic": self.topic
+            }
         held = pauses.paused(using).get(self.topic)
         if held is not None:
-            return f"its topic {self.topic!r} is paused: {held}"
+            return _("its topic %(topic)r is paused: %(why)s") % {"topic": self.topic, "why": held}
         first = _earlier_in_line(type(self)._base_manager.using(using), self).order_by("ordinal", "pk").first()
-        return f"it stands behind {first.key} of the same ordering key {self.ordering_key!r}" if first else ""
+        if first is None:
+            return ""
+        facts = {"key": first.key, "line": self.ordering_key}
+        return _("it stands behind %(key)s of the same ordering key %(line)r") % facts
 
     # What the machinery calls ------------------------------------------------------------------------------------
+
+    def progress(self) -> tuple[int, int]:
+        return int(self.status == SENT), 1
+
+    @classmethod
+    def decisions(cls) -> tuple[Decision, ...]:
+        return of_messages(cls.MACHINE)
 
     @classmethod
     def contract_columns(cls) -> frozenset[str]:
@@ -275,8 +290,9 @@ class Message(Run):
         rows.filter(pk__in=list(unmarked.values_list("pk", flat=True)), status=PENDING).update(last_error=said)
         return f"{rows.count()} open message(s) of the topic {topic!r} wait for code that has a handler of it."
 
-    def _row(self) -> RunQuerySet:
-        return RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
+    def _row(self, seen: Seen | None = None) -> RunQuerySet:
+        rows = RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
+        return seen.among(rows) if seen else rows  # type: ignore[no-any-return]
 
 
 class Attempt(models.Model):

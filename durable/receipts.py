@@ -27,7 +27,9 @@ def of_steps(job: Any) -> list[Receipt]:
                 took=log.get("took"),
                 owner=owner,
                 fence=fence,
-                starts=log.get("starts", 1) if at else failed,
+                starts=log.get("starts", 1) if at and "skipped" not in log else failed,
+                skipped=log.get("skipped", ""),
+                key=job.key_for(name) if step.external else "",
             )
         )
     return found

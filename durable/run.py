@@ -17,11 +17,16 @@ from django.db import models
 from django.db.models.functions import Now
 
 from .contract import Machine, Taking
+from .decisions import Decision, common
 from .errors import DurableError, text_of
 from .ids import uuid7
 from .lanes import Lane
+from .redacting import redacted
 
-__all__ = ["CONTRACT", "FAILURES_KEPT", "ContractColumn", "Receipt", "Run", "RunQuerySet", "clean_text", "failure"]
+__all__ = [
+    "CONTRACT", "FAILURES_KEPT", "ContractColumn", "Receipt", "Run", "RunQuerySet", "Seen", "clean_text", "failure",
+    "storable",
+]  # fmt: skip
 
 FAILURES_KEPT = 20
 _ERROR_BYTES = 64 * 1024
@@ -51,7 +56,20 @@ class Receipt:
     owner: str = ""  # host/pid of the process that did it
     fence: int | None = None  # under which claim
     starts: int = 0  # how often it was begun, as far as the newest failures tell
-    skipped: str = ""  # why a person decided to leave it out
+    skipped: str = ""  # why a person decided to leave it out; `owner` is then that person
+    key: str = ""  # the idempotency key of its external call
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A run as somebody saw it, who then decides: a verb that is given one changes nothing if the run moved on."""
+
+    status: str
+    fence: int
+
+    def among(self, rows: Any) -> Any:
+        """Return those of the rows that are still as they were seen."""
+        return rows.filter(status=self.status, fence=self.fence)
 
 
 if TYPE_CHECKING:
@@ -179,6 +197,16 @@ class Run(models.Model):
         """Return why no worker may take this open run whatever its time, or an empty string."""
         return ""
 
+    def progress(self) -> tuple[int, int]:
+        """Return how many of how many steps are recorded, for lists: a shape that can asks for less than receipts do."""
+        receipts = self.receipts()
+        return sum(receipt.at is not None for receipt in receipts), len(receipts)
+
+    @classmethod
+    def decisions(cls) -> tuple[Decision, ...]:
+        """Return what staff may decide about a run of this shape, in the order of the buttons."""
+        return common(cls.MACHINE)
+
     # Saving ------------------------------------------------------------------------------------------------------
 
     @classmethod
@@ -223,6 +251,11 @@ def failure(run: Run, *, step: str, error: BaseException, owner: str, at: dateti
 
 
 def clean_text(text: str, characters: int = _ERROR_BYTES // 4) -> str:
+    """Return what an error says, fit to be kept: without secrets, and storable."""
+    return storable(redacted(text), characters)
+
+
+def storable(text: str, characters: int = _ERROR_BYTES // 4) -> str:
     """
     Return text that every database can store: valid UTF-8, no NUL, bounded; the middle is what is left out.
 

@@ -21,7 +21,7 @@ from .conf import setting
 from .contract import Claim, write_together
 from .effects import timed
 from .errors import LostLease, NotRecorded, RetryAfter, Wait, text_of
-from .run import clean_text
+from .run import clean_text, storable
 
 __all__ = ["close", "send", "send_together", "tell_reaped"]
 
@@ -318,11 +318,11 @@ def _id_of(result: Any) -> str:
     if result is None:
         return ""
     try:
-        return clean_text(str(result), 200)[:200]
+        return storable(str(result), 200)[:200]
     except Exception:  # noqa: BLE001 - sent is sent, whatever the handler's answer does when it is printed
         return ""
 
 
 def _code(error: BaseException) -> str:
     code = getattr(error, "code", None) or getattr(error, "smtp_code", None)
-    return clean_text(str(code if isinstance(code, str | int) else type(error).__name__), 50)[:50]
+    return storable(str(code if isinstance(code, str | int) else type(error).__name__), 50)[:50]

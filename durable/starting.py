@@ -22,7 +22,7 @@ from .effects import outside_transaction
 from .errors import AlreadyInFlight, InsideTransaction, KeyConflict
 from .inserting import insert
 from .owner import current
-from .run import canonical, clean_text
+from .run import canonical, storable
 
 __all__ = ["boarding", "landing", "no_other_in_flight", "start", "start_and_run"]
 
@@ -95,7 +95,7 @@ def _new(model: type[Any], key: str | None, fields: dict[str, Any]) -> Any:
     if guarded:
         message = f"{model.__name__}.objects.start() takes the job's own fields; {', '.join(guarded)} is the contract's"
         raise TypeError(message)
-    if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and clean_text(key) == key):
+    if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and storable(key) == key):
         message = f"a key is a text of 1 to 200 characters, not {key!r:.80}"
         raise ValueError(message)
     run = model(key=key, **fields)

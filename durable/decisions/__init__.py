@@ -1,0 +1,13 @@
+"""
+Decisions: what staff may do to a run, as values that a shape lists and a page shows.
+
+A shape says what it allows in `decisions()`; the admin draws a button for each that is lawful now, asks for confirmation
+in the decision's own words, and carries it out as one conditional UPDATE on the run as the person saw it.
+"""
+
+from .common import common, next_worker
+from .of_jobs import of_jobs
+from .of_messages import of_messages
+from .value import Asked, Decision, about_receipts, about_repeats
+
+__all__ = ["Asked", "Decision", "about_receipts", "about_repeats", "common", "next_worker", "of_jobs", "of_messages"]

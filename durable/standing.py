@@ -1,0 +1,95 @@
+"""
+Standing: where a run stands, in one word, for lists, filters and sentences. The same word everywhere.
+"""
+
+from __future__ import annotations
+
+import enum
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.translation import pgettext_lazy
+
+from .conf import setting
+from .owner import is_gone
+
+__all__ = ["WORDS", "Standing", "is_stuck", "patience_of", "standing", "word"]
+
+#: So many attempts without a receipt between them, and it is told to somebody even where the budget has no end.
+MANY_ATTEMPTS = 5
+
+
+class Standing(enum.StrEnum):
+    """Where a run stands."""
+
+    DUE = "due"  # its time has come and nobody holds it
+    WAITING = "waiting"  # its time has not come
+    RUNNING = "running"  # somebody holds it
+    LAPSED = "lapsed"  # somebody held it and let the lease run out
+    ORPHANED = "orphaned"  # its owner provably no longer exists
+    DECISION = "decision"  # open, and no worker may take it until a person decides
+    DONE = "done"
+    DEAD = "dead"  # given up: settled, and a person must look
+    SETTLED = "settled"  # settled in another way: canceled, rejected, expired
+
+
+WORDS = {
+    Standing.DUE: pgettext_lazy("run", "Due"),
+    Standing.WAITING: pgettext_lazy("run", "Waiting"),
+    Standing.RUNNING: pgettext_lazy("run", "Running"),
+    Standing.LAPSED: pgettext_lazy("run", "Lapsed"),
+    Standing.ORPHANED: pgettext_lazy("run", "Orphaned"),
+    Standing.DECISION: pgettext_lazy("run", "Needs a decision"),
+    Standing.DONE: pgettext_lazy("run", "Done"),
+    Standing.DEAD: pgettext_lazy("run", "Given up"),
+    Standing.SETTLED: pgettext_lazy("run", "Settled"),
+}
+
+#: Terminal statuses that have a word of their own.
+_STATUSES = {
+    "canceled": pgettext_lazy("run", "Canceled"),
+    "failed": pgettext_lazy("run", "Failed"),
+    "sent": pgettext_lazy("run", "Sent"),
+    "rejected": pgettext_lazy("run", "Rejected"),
+    "expired": pgettext_lazy("run", "Expired"),
+    "executed": pgettext_lazy("run", "Executed"),
+    "unknown": pgettext_lazy("run", "Unknown"),
+}
+
+
+def standing(run: Any, now: datetime) -> Standing:
+    """Return where the run stands at that time, which is the database's."""
+    machine = run.MACHINE
+    if run.status == machine.done:
+        return Standing.DONE
+    if run.status == machine.dead:
+        return Standing.DEAD
+    if run.status in machine.terminal:
+        return Standing.SETTLED
+    if run.status not in machine.open:
+        return Standing.DECISION
+    if run.status == machine.claimed:
+        if run.lease_expires_at is None or run.lease_expires_at <= now:
+            return Standing.LAPSED
+        return Standing.ORPHANED if is_gone(run.owner) else Standing.RUNNING
+    return Standing.DUE if run.due_at is None or run.due_at <= now else Standing.WAITING
+
+
+def word(run: Any, now: datetime) -> str:
+    """Return where the run stands as a person says it."""
+    return str(_STATUSES.get(run.status) or WORDS[standing(run, now)])
+
+
+def patience_of() -> timedelta:
+    """Return how long a run may be due, and a lease lapsed, before that is trouble: longer than a takeover takes."""
+    return timedelta(seconds=max(300.0, 5 * float(setting("LEASE"))))
+
+
+def is_stuck(run: Any, now: datetime) -> bool:
+    """Return whether an open run should long have moved: due for too long, or tried many times without a receipt."""
+    if run.status not in run.MACHINE.open:
+        return False
+    at = standing(run, now)
+    since = run.lease_expires_at if at is Standing.LAPSED else run.due_at if at is Standing.DUE else None
+    overdue = since is not None and now - since > patience_of()
+    return overdue or (run.attempts >= MANY_ATTEMPTS and bool(run.last_error))
