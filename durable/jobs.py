@@ -24,7 +24,7 @@ from .decisions import Decision, of_jobs
 from .effects import outside_transaction
 from .errors import InsideTransaction, Refused, WorkerLost, text_of
 from .owner import current, parse
-from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure
+from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure, trouble_index
 from .stepping import Stepping, own_values
 from .steps import Step
 
@@ -328,6 +328,19 @@ def _add_flight(sender: type[models.Model], **_: Any) -> None:
     """Give a job that declares `one_in_flight` the unique column that keeps its promise: a value while open, NULL after."""
     if issubclass(sender, Job) and sender.one_in_flight:
         sender.add_to_class("flight", models.CharField(max_length=200, null=True, unique=True, editable=False))
+
+
+@receiver(class_prepared)
+def _add_index_of_trouble(sender: type[models.Model], **_: Any) -> None:
+    """
+    Give every job the index that finds the settled runs with an error, among millions that went well.
+
+    Not from a Meta, which a child forgets to inherit. Only a failing attempt writes one of its columns on an open run.
+    """
+    if issubclass(sender, Job) and not sender._meta.proxy:
+        index = trouble_index(sender._meta.db_table)
+        sender._meta.indexes = [*sender._meta.indexes, index]
+        sender._meta.original_attrs["indexes"] = sender._meta.indexes
 
 
 @functools.cache

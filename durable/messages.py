@@ -26,7 +26,7 @@ from .effects import outside_transaction
 from .errors import InsideTransaction, NotConfigured, NotRecorded, Refused, Wait, WorkerLost, text_of
 from .lanes import Lane
 from .owner import current, parse
-from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure
+from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure, trouble_index
 
 __all__ = ["Attempt", "Message"]
 
@@ -52,6 +52,7 @@ class Message(Run):
         arrows=frozenset({(DEAD, PENDING), (FAILED, PENDING)}),
     )
     PATIENT: ClassVar[bool] = True
+    DUE_ORDER: ClassVar[tuple[str, ...]] = ("topic", "due_at")
 
     topic = models.CharField(max_length=100, editable=False)
     key = models.CharField(max_length=200, editable=False)
@@ -73,6 +74,7 @@ class Message(Run):
                 condition=Q(due_at__isnull=False) & ~Q(ordering_key=""),
                 name="durable_message_line",
             ),
+            trouble_index("durable_message"),
         ]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ A shape is an abstract child that adds four names: `MACHINE`, `advance`, `fail`,
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ from .redacting import redacted
 
 __all__ = [
     "CONTRACT", "FAILURES_KEPT", "ContractColumn", "Receipt", "Run", "RunQuerySet", "Seen", "clean_text", "failure",
-    "storable",
+    "storable", "trouble_index",
 ]  # fmt: skip
 
 FAILURES_KEPT = 20
@@ -123,6 +124,9 @@ class Run(models.Model):
 
     #: Whether a boot pass, too, leaves a run alone until it is due. False: a restart may have healed it, so it is tried.
     PATIENT: ClassVar[bool] = False
+
+    #: The order of the index in which open runs stand.
+    DUE_ORDER: ClassVar[tuple[str, ...]] = ("due_at",)
 
     id = RunId()
     status = models.CharField(max_length=16, editable=False)
@@ -236,6 +240,14 @@ class Run(models.Model):
                 if field.name not in guarded and field.attname not in deferred and not field.generated
             ]
         super().save(*args, update_fields=update_fields, **kwargs)
+
+
+def trouble_index(table: str) -> models.Index:
+    """Return the index of a table's settled runs that have an error: what was given up, and what was canceled failing."""
+    name = f"{table[:16]}_{hashlib.sha256(table.encode()).hexdigest()[:6]}_bad"
+    return models.Index(
+        fields=["settled_at"], condition=models.Q(due_at__isnull=True) & ~models.Q(last_error=""), name=name
+    )
 
 
 def failure(run: Run, *, step: str, error: BaseException, owner: str, at: datetime) -> dict[str, Any]:

@@ -94,6 +94,7 @@ class Reconciler:
         boot: also take open runs that are not due yet, once each: whatever their backoff, a restart may have healed it.
         limit: stop after so many runs.
         on_outcome: called after each run, from its thread.
+        on_maintain: called with every look for what no claimer sees, once a minute while watching.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Reconciler:
         boot: bool = True,
         limit: int | None = None,
         on_outcome: Callable[[Any, Outcome], None] | None = None,
+        on_maintain: Callable[[], None] | None = None,
     ) -> None:
         self.models = [(model, kinds.alias_of(model)) for model in models]
         self.shutdown = shutdown
@@ -113,6 +115,7 @@ class Reconciler:
         self._boot = boot
         self._left = limit
         self._on_outcome = on_outcome
+        self._on_maintain = on_maintain
         self._owner = str(current())
         self._lease = float(setting("LEASE"))
         self._began: dict[str, Any] = {}  # alias → when this process began to look, by its database's clock
@@ -147,6 +150,8 @@ class Reconciler:
             with patience(alias, float(setting("STEP_TIMEOUT"))):
                 problems += model.maintain(alias)
         self.report.problems = problems
+        if self._on_maintain is not None:
+            self._on_maintain()
 
     def run_pass(self) -> Report:
         """

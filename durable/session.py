@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connections
 from django.db.models.functions import Now
 
-from . import clock, explain, kinds, waking
+from . import clock, explain, kinds, waking, workers
 from .attempt import Outcome
 from .conf import setting
 from .patience import limit_connection
@@ -114,8 +114,9 @@ def run_session(
 
         reconciler = Reconciler(
             models, shutdown, threads=threads or _default_threads(aliases), boot=not due_only, limit=limit,
-            on_outcome=on_outcome,
+            on_outcome=on_outcome, on_maintain=workers.here,
         )  # fmt: skip
+        workers.sign_on(watches=watch, threads=reconciler.threads)
         if watch:
             bar.say(f"Watching {len(models)} kind(s), {reconciler.threads} thread(s). Ctrl-C or SIGTERM stops.")
             reconciler.prepare()
@@ -125,6 +126,7 @@ def run_session(
                 reconciler.watch(float(setting("POLL")))
         else:
             _passes(reconciler, models, shutdown, bar, wait)
+        workers.sign_off()
     result = Result(reconciler.report, orphans, shutdown.name, troubled)
     if not quiet:
         out.write(result.as_text())

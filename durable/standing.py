@@ -8,12 +8,15 @@ import enum
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
 from django.utils.translation import pgettext_lazy
 
+from .clock import InSeconds
 from .conf import setting
 from .owner import is_gone
 
-__all__ = ["WORDS", "Standing", "is_stuck", "patience_of", "standing", "word"]
+__all__ = ["MANY_ATTEMPTS", "WORDS", "Standing", "is_stuck", "is_stuck_sql", "patience_of", "standing", "status_word",
+           "trouble", "word"]  # fmt: skip
 
 #: So many attempts without a receipt between them, and it is told to somebody even where the budget has no end.
 MANY_ATTEMPTS = 5
@@ -77,7 +80,15 @@ def standing(run: Any, now: datetime) -> Standing:
 
 def word(run: Any, now: datetime) -> str:
     """Return where the run stands as a person says it."""
-    return str(_STATUSES.get(run.status) or WORDS[standing(run, now)])
+    at = standing(run, now)
+    named = run.status in run.MACHINE.terminal or at is Standing.DECISION
+    return str((_STATUSES.get(run.status) if named else None) or WORDS[at])
+
+
+def status_word(machine: Any, status: str) -> str:
+    """Return a terminal status, or one that no worker takes runs from, as a person says it."""
+    known = {machine.done: WORDS[Standing.DONE], machine.dead: WORDS[Standing.DEAD]}
+    return str(_STATUSES.get(status) or known.get(status) or status.capitalize())
 
 
 def patience_of() -> timedelta:
@@ -93,3 +104,22 @@ def is_stuck(run: Any, now: datetime) -> bool:
     since = run.lease_expires_at if at is Standing.LAPSED else run.due_at if at is Standing.DUE else None
     overdue = since is not None and now - since > patience_of()
     return overdue or (run.attempts >= MANY_ATTEMPTS and bool(run.last_error))
+
+
+def is_stuck_sql(machine: Any) -> Q:
+    """Return what `is_stuck` asks as a condition on rows: open, and long due, long lapsed, or tried many times."""
+    long_ago = InSeconds(-patience_of().total_seconds())
+    overdue = Q(status=machine.waiting, due_at__lte=long_ago) | Q(status=machine.claimed, lease_expires_at__lte=long_ago)
+    tried = Q(attempts__gte=MANY_ATTEMPTS) & ~Q(last_error="")
+    return Q(due_at__isnull=False, status__in=machine.open) & (overdue | tried)
+
+
+def trouble(machine: Any) -> Q:
+    """
+    Return what is true of settled runs that a person must look at.
+
+    Each has an error, and an index holds the settled runs that have one: millions that went well cost the look nothing.
+    """
+    bad = {machine.dead, "failed"} & machine.terminal
+    return Q(status__in=sorted(bad), due_at__isnull=True) & ~Q(last_error="")
+

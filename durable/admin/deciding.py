@@ -1,0 +1,133 @@
+"""
+The page that confirms a decision: what happens, what does not, a reason; and one conditional UPDATE when it is posted.
+
+The form names the run as the page showed it. If it moved on, nothing is changed, and the page of the run says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import connections, router, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+
+from durable import clock
+from durable.decisions import Asked, Decision
+from durable.errors import DurableError
+from durable.explain import explain
+from durable.redacting import redacted
+from durable.run import Seen
+
+__all__ = ["answer", "carry_out"]
+
+_LONGEST = 500
+
+
+def answer(admin: Any, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+    """Return the page that asks, or the redirect after it was answered."""
+    run = admin.get_object(request, object_id)
+    if not admin.has_view_permission(request, run):
+        raise PermissionDenied
+    decision = next((one for one in admin.model.decisions() if one.name == name), None)
+    if run is None or decision is None:
+        raise Http404
+    if not admin.may(request, decision, run):
+        raise PermissionDenied
+    request.current_app = admin.admin_site.name
+    step = request.POST.get("step", request.GET.get("step", "")) if decision.of_step else ""
+    receipts = {receipt.step: receipt for receipt in run.receipts()}
+    if decision.of_step and step not in receipts:
+        raise Http404
+    if request.method == "POST":
+        return _posted(admin, request, run, decision, step)
+    now = clock.read(connections[run._state.db])
+    if not decision.is_lawful(run, now) or (step and receipts[step].at is not None):
+        return _moved_on(admin, request, run)
+    return _page(admin, request, run, decision, step)
+
+
+def carry_out(admin: Any, request: HttpRequest, run: Any, decision: Decision, asked: Asked) -> bool:
+    """
+    Make the decision and keep it in the history, in one transaction. Return whether the run was still as it was seen.
+
+    Raises:
+        DurableError, ValueError: the run's own verb refuses, and says why.
+    """
+    with transaction.atomic(using=router.db_for_write(type(run), instance=run)):
+        if not decision.carry_out(run, asked):
+            return False
+        admin.log_change(request, run, said_of(decision, asked))
+    return True
+
+
+def said_of(decision: Decision, asked: Asked) -> str:
+    """Return what the history keeps."""
+    said = str(decision.done) % {"step": asked.step} if decision.of_step else str(decision.done)
+    return said + " " + _("Reason: %(reason)s") % {"reason": asked.reason} if asked.reason else said
+
+
+def _posted(admin: Any, request: HttpRequest, run: Any, decision: Decision, step: str) -> HttpResponse:
+    reason, fence = request.POST.get("reason", "").strip()[:_LONGEST], request.POST.get("fence", "")
+    if not (fence.isascii() and fence.isdigit() and len(fence) < 19):
+        raise Http404
+    if decision.needs_reason and not reason:
+        fault = _("Please say why: it is kept with the decision, and it is all that people will find later.")
+        return _page(admin, request, run, decision, step, fault=fault)
+    seen = Seen(request.POST.get("status", ""), int(fence))
+    asked = Asked(seen=seen, user=request.user, reason=reason, step=step)
+    now = clock.read(connections[run._state.db])
+    if (run.status, run.fence) != (seen.status, seen.fence) or not decision.is_lawful(run, now):
+        return _moved_on(admin, request, run)
+    try:
+        done = carry_out(admin, request, run, decision, asked)
+    except (DurableError, ValueError) as error:
+        messages.error(request, _("Nothing was changed. %(error)s") % {"error": redacted(str(error))})
+        return HttpResponseRedirect(_address(admin, run))
+    run.refresh_from_db()
+    if not done:
+        return _moved_on(admin, request, run)
+    messages.success(request, said_of(decision, asked).partition("\n")[0])
+    return HttpResponseRedirect(_address(admin, run))
+
+
+def _moved_on(admin: Any, request: HttpRequest, run: Any) -> HttpResponse:
+    said = _("Nothing was changed: the run moved on while you were looking. %(sentence)s")
+    messages.warning(request, said % {"sentence": redacted(explain(run))})
+    return HttpResponseRedirect(_address(admin, run))
+
+
+def _address(admin: Any, run: Any) -> str:
+    name = f"admin:{admin.opts.app_label}_{admin.opts.model_name}_change"
+    return reverse(name, args=[run.pk], current_app=admin.admin_site.name)
+
+
+def _page(
+    admin: Any, request: HttpRequest, run: Any, decision: Decision, step: str, *, fault: str = ""
+) -> HttpResponse:
+    now, receipts = clock.read(connections[run._state.db]), run.receipts()
+    label = f"{decision.label} {step}" if step else str(decision.label)
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": _("%(decision)s: are you sure?") % {"decision": label},
+        "label": label,
+        "opts": admin.opts,
+        "media": admin.media,
+        "run": run,
+        "name": f"{capfirst(admin.opts.verbose_name)} · {admin.name(run)}",
+        "address": _address(admin, run),
+        "sentence": redacted(explain(run, now, receipts)),
+        "decision": decision,
+        "step": step,
+        "will": decision.will(run, receipts, now, step),
+        "wont": decision.wont(run, receipts, now, step),
+        "reason": request.POST.get("reason", ""),
+        "fault": fault,
+        "longest": _LONGEST,
+    }
+    return TemplateResponse(request, "admin/durable/decide.html", context, status=422 if fault else 200)

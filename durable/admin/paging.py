@@ -1,0 +1,77 @@
+"""
+Paging: a list of runs that costs the same with a thousand rows and with ten million.
+
+Rows come in the order of the primary key, newest first, which the ids' own time makes the order of their beginning. No
+count reads more rows than anybody pages through; how many there are in all is the database's own estimate. A row is
+read without what no column shows, and of an error only its beginning.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Paginator
+from django.db import connections
+from django.db.models import QuerySet
+from django.db.models.functions import Left
+from django.http import HttpRequest
+
+from durable import clock
+
+__all__ = ["MOST", "RunList", "RunPaginator", "estimate"]
+
+MOST = 10_000  # rows that can be paged through; a filter, a date or a search brings others to the front
+_ERROR_BEGINS = 200
+
+#: What a row of the list needs of the contract's columns.
+_NEEDED = ("id", "status", "fence", "lease_expires_at", "owner", "due_at", "attempts", "losses", "key", "created_at",
+           "settled_at")  # fmt: skip
+
+
+class RunPaginator(Paginator):  # type: ignore[type-arg]
+    """A paginator that counts no more rows than anybody will page through."""
+
+    @functools.cached_property
+    def count(self) -> int:
+        rows: Any = self.object_list
+        return min(int(rows.order_by()[: MOST + 1].count()), MOST)
+
+
+class RunList(ChangeList):
+    """The list of one kind."""
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        known = {field.name for field in self.model._meta.concrete_fields}
+        steps = [step.column for step in self.model.steps().values()] if hasattr(self.model, "steps") else []
+        shown = [name for name in (*self.list_display, *self.model_admin.list_fields) if name in known]
+        wanted = {*(name for name in _NEEDED if name in known), *steps, *shown} - {"last_error"}
+        return rows.only(*sorted(wanted)).annotate(error_begins=Left("last_error", _ERROR_BEGINS))
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        alias = self.result_list.db if isinstance(self.result_list, QuerySet) else "default"
+        now = clock.read(connections[alias])
+        self.result_list = list(self.result_list)
+        for run in self.result_list:
+            # The beginning is what the list knows of the error; asked for more, it would read each row again.
+            run.__dict__["last_error"] = run.error_begins
+            run.read_at = now
+        self.in_all = estimate(self.model, alias) if self.result_count >= MOST else None
+
+
+def estimate(model: type[Any], alias: str) -> int | None:
+    """Return how many rows the database believes that table has; None where it does not say."""
+    connection = connections[alias]
+    if connection.vendor != "postgresql":
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", [_quoted(model, connection)])
+        found = cursor.fetchone()
+    return int(found[0]) if found and found[0] > MOST else None
+
+
+def _quoted(model: type[Any], connection: Any) -> str:
+    return str(connection.ops.quote_name(model._meta.db_table))

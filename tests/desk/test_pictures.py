@@ -1,0 +1,46 @@
+"""Pictures of the desk, for people to look at; PICTURES names the folder they are put into."""
+
+import os
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+
+from durable.models import Message
+from project.accounts.models import AccountDeletion
+
+from . import scenes
+
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+
+
+def change(run):
+    return reverse(f"admin:{run._meta.app_label}_{run._meta.model_name}_change", args=[run.pk])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pictures_of_every_page(desk, scheme, width):
+    folder = Path(os.environ.get("PICTURES") or "/tmp/pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = scenes.scenes()
+    scenes.workers()
+    dead = scenes.message("receipt:7", status="dead", said="550 no such user", attempts=3, due_at=None,
+                          settled_at=scenes.InSeconds(-50))  # fmt: skip
+    scenes.message("receipt:8")
+    for n in range(40):
+        scenes.deletion(f"old:{n}", done=5, ago=7200, status="done", due_at=None, settled_at=scenes.InSeconds(-n * n * 3))
+    page = desk(color_scheme=scheme, viewport={"width": width, "height": 800})
+    pages = {
+        "overview": "/admin/durable/",
+        "list": reverse("admin:accounts_accountdeletion_changelist"),
+        "message": change(dead),
+        "skip": reverse("admin:accounts_accountdeletion_decide", args=[runs["waiting"].pk, "skip"]) + "?step=delete_files",
+        "release": reverse("admin:accounts_accountdeletion_decide", args=[runs["elsewhere"].pk, "release"]),
+        **{name: change(run) for name, run in runs.items()},
+    }
+    for name, address in pages.items():
+        page.goto(page.base + address)
+        page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=width == 390)
+    assert AccountDeletion.objects.exists()
+    assert Message.objects.exists()
