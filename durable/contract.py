@@ -35,6 +35,7 @@ from django.db import connections
 from django.db.models import BigIntegerField, CharField, F, PositiveIntegerField, Q, QuerySet, TextField
 from django.db.models.functions import Least, Now
 
+from . import cursors
 from .clock import InSeconds, later_sql, now_sql, seconds_param
 from .errors import Interrupted, LostLease
 
@@ -229,7 +230,7 @@ class Claim:
     """
 
     __slots__ = (
-        "alias", "cut_off", "deadline", "fence", "lease", "lost", "lost_owner", "machine", "model", "owner", "pk",
+        "alias", "connection", "cut_off", "deadline", "fence", "lease", "lost", "lost_owner", "machine", "model", "owner", "pk",
         "should_stop", "timed_out",
     )  # fmt: skip
 
@@ -257,6 +258,7 @@ class Claim:
         self.deadline: float | None = None  # of the step in hand, by this process's monotonic clock
         self.cut_off: Callable[[], None] | None = None  # ends the open transaction of the step in hand
         self.should_stop: Callable[[], bool] = bool
+        self.connection: Any = None  # that of the thread which carries the run out, while it does
 
     @property
     def by(self) -> str:
@@ -284,7 +286,7 @@ class Claim:
         Raises:
             LostLease: no row matched. Nothing was written.
         """
-        if not self._update(changes, unless, states or (self.machine.claimed,), waits=True):
+        if not self._update(connections[self.alias], changes, unless, states or (self.machine.claimed,), waits=True):
             raise self.lost_lease()
 
     def check(self) -> None:
@@ -308,8 +310,8 @@ class Claim:
         seconds = self.lease
         if self.deadline is not None:
             seconds = min(seconds, self.deadline - time.monotonic())
-        claimed = (self.machine.claimed,)
-        if seconds > 0 and self._update({"lease_expires_at": Later(seconds)}, None, claimed, waits=False):
+        connection, claimed = connections[self.alias], (self.machine.claimed,)
+        if seconds > 0 and self._update(connection, {"lease_expires_at": Later(seconds)}, None, claimed, waits=False):
             return True
         return self._rows().filter(status=self.machine.claimed, fence=self.fence).exists()
 
@@ -350,12 +352,10 @@ class Claim:
         """Return whether the receipt in that column was committed under our fence: what a lost answer leaves open."""
         return self._rows().filter(fence=self.fence, **{f"{column}__isnull": False}).exists()
 
-    def _update(self, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool) -> bool:
-        connection = connections[self.alias]
-        shape = tuple(
-            (name, "now" if value is NOW else "later" if type(value) is Later else "value")
-            for name, value in changes.items()
-        )
+    def _update(
+        self, connection: Any, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool
+    ) -> bool:
+        shape = _shape(changes)
         waits = waits or not connection.features.has_select_for_update_skip_locked
         sql, fields = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
         params: list[Any] = [
@@ -365,9 +365,7 @@ class Claim:
         mine: tuple[Any, ...] = (self._key(connection), self.fence)
         if unless is not None and connection.vendor == "postgresql":
             mine += (self._silence_allowed(),)
-        with connection.cursor() as cursor:
-            cursor.execute(sql, (*params, *mine) if waits else (*params, *mine, *mine))
-            return bool(cursor.rowcount == 1)
+        return cursors.write(connection, sql, (*params, *mine) if waits else (*params, *mine, *mine)) == 1
 
     def _silence_allowed(self) -> str:
         """Return how long our transaction may say nothing before the server ends it, in milliseconds."""
@@ -431,11 +429,8 @@ def write_together(
     if connection.vendor != "postgresql":
         rows = [{**changes, **{name: values[n] for name, values in each.items()}} for n in range(len(claims))]
         pairs = zip(claims, rows, strict=True)
-        return {right.pk for right, row in pairs if right._update(row, None, states, waits=True)}
-    shape = tuple(
-        (name, "now" if value is NOW else "later" if type(value) is Later else "value")
-        for name, value in changes.items()
-    )
+        return {right.pk for right, row in pairs if right._update(connection, row, None, states, waits=True)}
+    shape = _shape(changes)
     columns = [[right.pk for right in claims], [right.fence for right in claims], *each.values()]
     fields = [one.model._meta.get_field(name) for name in ("id", "fence", *each)]
     params = [
@@ -473,6 +468,14 @@ def _owners_batch(
           AND run.{column["status"]} IN ({statuses})
         RETURNING run.{column["id"]}
     """  # noqa: S608 - names of our own columns, quoted
+
+
+def _shape(changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return what decides the text of the statement: the columns, and where their values come from."""
+    kinds = []
+    for name, value in changes.items():
+        kinds.append((name, "now" if value is NOW else "later" if type(value) is Later else "value"))
+    return tuple(kinds)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.db import Error, InterfaceError, OperationalError, connections, transaction
@@ -44,7 +44,7 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
         LostLease: the run has a newer owner; nothing was written.
         Exception: whatever the work raised; nothing was written.
     """
-    connection: Any = connections[claim.alias]
+    connection: Any = claim.connection or connections[claim.alias]
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
@@ -99,19 +99,25 @@ def persistently(claim: Claim, work: Callable[[], T]) -> T:
             time.sleep(0.2)
 
 
-@contextlib.contextmanager
-def timed(claim: Claim, seconds: float, *, in_transaction: bool) -> Iterator[None]:
+class timed:  # noqa: N801 - used as a `with` block's verb, as contextlib's own are
     """
     Give the step in hand a deadline. After it the lease is not renewed, and an open transaction is cut off.
 
     A hung external call cannot be ended from outside; its run becomes claimable, and its late receipt matches no row.
     """
-    if in_transaction:
-        claim.cut_off = _cutter(claim.alias)
-    claim.deadline = time.monotonic() + seconds
-    try:
-        yield
-    finally:
+
+    __slots__ = ("_claim", "_in_transaction", "_seconds")
+
+    def __init__(self, claim: Claim, seconds: float, *, in_transaction: bool) -> None:
+        self._claim, self._seconds, self._in_transaction = claim, seconds, in_transaction
+
+    def __enter__(self) -> None:
+        if self._in_transaction:
+            self._claim.cut_off = _cutter(self._claim.connection or connections[self._claim.alias])
+        self._claim.deadline = time.monotonic() + self._seconds
+
+    def __exit__(self, *_: object) -> None:
+        claim = self._claim
         claim.deadline = claim.cut_off = None
         # A late step that came back is not the next step's lateness; whether we still own the run, the fence tells.
         claim.timed_out = False
@@ -165,14 +171,13 @@ def _undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool
     return lost
 
 
-def _cutter(using: str) -> Callable[[], None] | None:
+def _cutter(connection: Any) -> Callable[[], None] | None:
     """
     Return what ends this thread's open transaction from another thread: a cancel request, then its socket shut down.
 
     The server looks at the socket between two statements only, so the one it may be working on is canceled first. Which
     connection it is is looked up then: begun again after a lost one, the step runs on another.
     """
-    connection: Any = connections[using]
     if connection.vendor != "postgresql":
         return None
 
