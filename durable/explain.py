@@ -50,7 +50,12 @@ def explain(run: Any, now: datetime | None = None, receipts: list[Any] | None = 
     if at is Standing.DUE:
         said = _("Due: %(progress)s; the next worker or boot pass goes on with %(step)s.")
         return said % {"progress": done, "step": following} + _because(run)
-    facts = {"span": duration(run.due_at - now), "at": f"{run.due_at:%H:%M:%S} UTC", "progress": done, "step": following}
+    facts = {
+        "span": duration(run.due_at - now),
+        "at": f"{run.due_at:%H:%M:%S} UTC",
+        "progress": done,
+        "step": following,
+    }
     return _next_time(run) % facts + _because(run)
 
 

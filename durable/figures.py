@@ -131,7 +131,9 @@ def _look_at_held(found: Figures, rows: QuerySet[Any], window: QuerySet[Any], ma
     held = rows.filter(pk__in=window.values("pk"), status=machine.claimed, lease_expires_at__isnull=False)
     found.held = [
         Holding(owner=owner, model=found.model, pk=pk, key=key, lease_expires_at=lease, updated_at=at)
-        for owner, pk, key, lease, at in held.values_list("owner", "pk", "key", "lease_expires_at", "updated_at")[:_HELD]
+        for owner, pk, key, lease, at in held.values_list("owner", "pk", "key", "lease_expires_at", "updated_at")[
+            :_HELD
+        ]
     ]
 
 

@@ -320,7 +320,7 @@ class Job(Run):
 
     def _row(self, seen: Seen | None = None) -> RunQuerySet:
         rows = RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
-        return seen.among(rows) if seen else rows  # type: ignore[no-any-return]
+        return seen.among(rows) if seen else rows
 
 
 @receiver(class_prepared)

@@ -115,7 +115,9 @@ class Message(Run):
         """
         Make a dead or failed message due at once, with a fresh budget. The fence stays as it is.
 
-        With `seen`, only a message that is still as the caller saw it. Return whether it was moved: one that is sent, waits or is held is left alone.
+        With `seen`, only a message that is still as the caller saw it.
+
+        Return whether it was moved: one that is sent, waits or is held is left alone.
         """
         moved = transition(self._row(seen), (DEAD, FAILED), PENDING, attempts=0, losses=0)
         self.refresh_from_db(fields=["status", "due_at", "attempts", "losses", "settled_at", "updated_at"])
@@ -294,7 +296,7 @@ class Message(Run):
 
     def _row(self, seen: Seen | None = None) -> RunQuerySet:
         rows = RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
-        return seen.among(rows) if seen else rows  # type: ignore[no-any-return]
+        return seen.among(rows) if seen else rows
 
 
 class Attempt(models.Model):

@@ -21,11 +21,11 @@ __all__ = ["REDACTED", "is_secret_name", "redact", "redacted", "without_secrets"
 
 REDACTED: Final = "[redacted]"
 
-_SECRET = (
+_WORDS = (
     r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key|"
     r"authorization|cookie|session[_-]?id|credentials?|signature)"
 )
-_NAME: Final = re.compile(_SECRET, re.IGNORECASE)
+_NAME: Final = re.compile(_WORDS, re.IGNORECASE)
 _SHORTEST = 8  # a shorter value is a word that an error may say for its own reasons
 
 #: (what it looks like, what is left of it)
@@ -35,18 +35,26 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
         REDACTED,
     ),
     (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s@]+(@)", re.IGNORECASE), rf"\1{REDACTED}\2"),
-    (re.compile(r"((?:authorization|cookie|x-[a-z-]*(?:key|token))\s*:\s*)[^\r\n'\"]+", re.IGNORECASE), rf"\1{REDACTED}"),
+    (
+        re.compile(r"((?:authorization|cookie|x-[a-z-]*(?:key|token))\s*:\s*)[^\r\n'\"]+", re.IGNORECASE),
+        rf"\1{REDACTED}",
+    ),
     (re.compile(r"\b((?:bearer|basic)\s+)[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1{REDACTED}"),
     (
-        re.compile(rf"((['\"])[\w-]*{_SECRET}[\w-]*\2\s*:\s*)(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\s,}}\]]+)", re.IGNORECASE),
+        re.compile(
+            rf"((['\"])[\w-]*{_WORDS}[\w-]*\2\s*:\s*)(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\s,}}\]]+)", re.IGNORECASE
+        ),
         rf"\1{REDACTED}",
     ),
     (
-        re.compile(rf"(\b[\w-]*{_SECRET}[\w-]*\s?=\s?)(?:'[^']*'|\"[^\"]*\"|[^\s,;&)'\"]+)", re.IGNORECASE),
+        re.compile(rf"(\b[\w-]*{_WORDS}[\w-]*\s?=\s?)(?:'[^']*'|\"[^\"]*\"|[^\s,;&)'\"]+)", re.IGNORECASE),
         rf"\1{REDACTED}",
     ),
     (re.compile(r"\b(?:sk|rk|pk|whsec)_(?:live_|test_)?[A-Za-z0-9_]{8,}"), REDACTED),
-    (re.compile(r"\b(?:gh[opsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|xox[a-z]-[\w-]{10,}|AKIA[0-9A-Z]{16})\b"), REDACTED),
+    (
+        re.compile(r"\b(?:gh[opsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|xox[a-z]-[\w-]{10,}|AKIA[0-9A-Z]{16})\b"),
+        REDACTED,
+    ),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{4,}"), REDACTED),
     (re.compile(r"\b(bot)?\d{6,}:[A-Za-z0-9_-]{30,}"), rf"\1{REDACTED}"),
 )

@@ -109,7 +109,9 @@ def is_stuck(run: Any, now: datetime) -> bool:
 def is_stuck_sql(machine: Any) -> Q:
     """Return what `is_stuck` asks as a condition on rows: open, and long due, long lapsed, or tried many times."""
     long_ago = InSeconds(-patience_of().total_seconds())
-    overdue = Q(status=machine.waiting, due_at__lte=long_ago) | Q(status=machine.claimed, lease_expires_at__lte=long_ago)
+    overdue = Q(status=machine.waiting, due_at__lte=long_ago) | Q(
+        status=machine.claimed, lease_expires_at__lte=long_ago
+    )
     tried = Q(attempts__gte=MANY_ATTEMPTS) & ~Q(last_error="")
     return Q(due_at__isnull=False, status__in=machine.open) & (overdue | tried)
 
@@ -122,4 +124,3 @@ def trouble(machine: Any) -> Q:
     """
     bad = {machine.dead, "failed"} & machine.terminal
     return Q(status__in=sorted(bad), due_at__isnull=True) & ~Q(last_error="")
-

@@ -31,7 +31,7 @@ _NAMED = 20
 class Bulk:
     """The actions of a list. A mixin of the admin, which knows `model` and `name`."""
 
-    actions: tuple[str, ...] = ("retry_selected", "cancel_selected")
+    actions: Any = ("retry_selected", "cancel_selected")
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Offer only what the shape has."""

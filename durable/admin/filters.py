@@ -92,12 +92,12 @@ class StepFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the steps in their order."""
-        steps = getattr(model_admin.model, "steps", dict)()
+        steps: dict[str, Any] = getattr(model_admin.model, "steps", dict)()
         return [(name, name) for name in steps]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the open runs whose first step without a receipt it is."""
-        steps = getattr(queryset.model, "steps", dict)()
+        steps: dict[str, Any] = getattr(queryset.model, "steps", dict)()
         if self.value() not in steps:
             return queryset
         condition = _OPEN

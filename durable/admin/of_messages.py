@@ -26,7 +26,7 @@ _LONGEST = 20_000
 class MessageAdmin(RunAdmin):
     """Messages of the outbox. Staff may retry what is dead or failed; what is being sent is left alone."""
 
-    list_display: ClassVar[Any] = ("name", "topic", "state", "held_by_or_next", "attempts", "age")
+    list_display: Any = ("name", "topic", "state", "held_by_or_next", "age", "tries")
     list_filter: ClassVar[Any] = (StandingFilter, LeaseFilter, TopicFilter, BegunFilter)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -42,7 +42,9 @@ class MessageAdmin(RunAdmin):
         text = json.dumps(without_secrets(run.payload), indent=2, ensure_ascii=False)
         payload = format_html("<pre>{}{}</pre>", text[:_LONGEST], " …" if len(text) > _LONGEST else "")
         return [
-            Panel(name="attempts", title=_("Attempts (%(count)s)") % {"count": len(entries)}, body=attempts, is_open=True),
+            Panel(
+                name="attempts", title=_("Attempts (%(count)s)") % {"count": len(entries)}, body=attempts, is_open=True
+            ),
             Panel(name="payload", title=_("Payload"), body=payload),
             *super().panels(request, run),
         ]

@@ -46,9 +46,10 @@ class RunList(ChangeList):
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         known = {field.name for field in self.model._meta.concrete_fields}
         steps = [step.column for step in self.model.steps().values()] if hasattr(self.model, "steps") else []
-        shown = [name for name in (*self.list_display, *self.model_admin.list_fields) if name in known]
+        shown = [name for name in (*self.list_display, *getattr(self.model_admin, "list_fields", ())) if name in known]
         wanted = {*(name for name in _NEEDED if name in known), *steps, *shown} - {"last_error"}
-        return rows.only(*sorted(wanted)).annotate(error_begins=Left("last_error", _ERROR_BEGINS))
+        slim: QuerySet[Any] = rows.only(*sorted(wanted)).annotate(error_begins=Left("last_error", _ERROR_BEGINS))
+        return slim
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)

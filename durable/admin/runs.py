@@ -47,12 +47,11 @@ class RunAdmin(Bulk, _ModelAdmin):
     Who has the model's `view` permission may look, who has `change` may decide; a decision may ask for another one.
     """
 
-    list_display: ClassVar[Any] = ("name", "state", "progress", "held_by_or_next", "attempts", "age")
+    list_display: Any = ("name", "state", "progress", "held_by_or_next", "age", "tries")
     list_filter: ClassVar[Any] = (StandingFilter, LeaseFilter, StepFilter, BegunFilter)
     list_fields: ClassVar[tuple[str, ...]] = ()  # further columns that the methods of a subclass read
     sortable_by: ClassVar[Any] = ()  # the primary key's own order is the one that costs nothing
     search_fields: ClassVar[Any] = ("key",)
-    search_help_text = gettext_lazy("The key, its beginning, or the id")
     ordering: ClassVar[Any] = ("-id",)
     list_per_page = 50
     show_full_result_count = False
@@ -78,7 +77,7 @@ class RunAdmin(Bulk, _ModelAdmin):
         if not term:
             return queryset, False
         pk = id_in(term)
-        unique: bool = self.model._meta.get_field("key").unique  # type: ignore[union-attr]
+        unique: bool = self.model._meta.get_field("key").unique
         by_key = Q(key__startswith=term) if unique else Q(key=term)
         return queryset.filter(by_key | Q(pk=pk) if pk else by_key), False
 
@@ -126,7 +125,7 @@ class RunAdmin(Bulk, _ModelAdmin):
             said,
         )
 
-    @admin.display(description=gettext_lazy("held by, or next try"))
+    @admin.display(description=gettext_lazy("held by / next try"))
     def held_by_or_next(self, run: Any) -> str:
         """Return who holds it and for how long, or when it is taken by itself."""
         now, at = self._now(run), standing(run, self._now(run))
@@ -157,6 +156,11 @@ class RunAdmin(Bulk, _ModelAdmin):
         """Return the error's first line."""
         line = redacted(str(run.last_error)).strip().partition("\n")[0]
         return line if len(line) <= 120 else line[:119] + "…"
+
+    @admin.display(description=gettext_lazy("tries"))
+    def tries(self, run: Any) -> int:
+        """Return how often it was tried since its last receipt."""
+        return int(run.attempts)
 
     @staticmethod
     def _now(run: Any) -> datetime:
@@ -229,9 +233,7 @@ class RunAdmin(Bulk, _ModelAdmin):
 
     def _context(self, request: HttpRequest, run: Any) -> dict[str, Any]:
         now = clock.read(connections[run._state.db])
-        lawful = [
-            one for one in type(run).decisions() if one.is_lawful(run, now) and self.may(request, one, run)
-        ]
+        lawful = [one for one in type(run).decisions() if one.is_lawful(run, now) and self.may(request, one, run)]
         return {
             **page.context_of(run, now, lawful, self.panels(request, run)),
             "opts": self.opts,

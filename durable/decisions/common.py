@@ -10,9 +10,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from ..contract import Machine, hasten, release_early
-from ..owner import is_gone, parse
-from ..standing import Standing, standing
+from durable.contract import Machine, hasten, release_early
+from durable.owner import is_gone, parse
+from durable.standing import Standing, standing
+
 from .value import Asked, Decision, about_receipts, about_repeats
 
 __all__ = ["common", "next_worker"]

@@ -9,7 +9,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from ..contract import Machine
+from durable.contract import Machine
+
 from .common import common, next_worker
 from .value import Asked, Decision, about_receipts, about_repeats
 

@@ -9,7 +9,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from ..contract import Machine
+from durable.contract import Machine
+
 from .common import common, next_worker
 from .value import Decision, about_repeats
 
@@ -32,7 +33,8 @@ def of_messages(machine: Machine) -> tuple[Decision, ...]:
 
 def _retry_will(run: Any, receipts: Sequence[Any], now: datetime, step: str) -> list[str]:
     return [
-        _("The message is due at once, with a fresh budget of attempts, under the same key, %(key)s.") % {"key": run.key},
+        _("The message is due at once, with a fresh budget of attempts, under the same key, %(key)s.")
+        % {"key": run.key},
         next_worker(),
         *about_repeats(receipts),
     ]

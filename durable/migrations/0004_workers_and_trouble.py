@@ -5,25 +5,36 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('durable', '0001_the_outbox'),
+        ("durable", "0001_the_outbox"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Worker',
+            name="Worker",
             fields=[
-                ('owner', models.CharField(editable=False, max_length=200, primary_key=True, serialize=False)),
-                ('watches', models.BooleanField(editable=False)),
-                ('threads', models.PositiveSmallIntegerField(editable=False)),
-                ('began_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('seen_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), db_index=True, editable=False)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
+                ("owner", models.CharField(editable=False, max_length=200, primary_key=True, serialize=False)),
+                ("watches", models.BooleanField(editable=False)),
+                ("threads", models.PositiveSmallIntegerField(editable=False)),
+                (
+                    "began_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "seen_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), db_index=True, editable=False
+                    ),
+                ),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
             ],
         ),
         migrations.AddIndex(
-            model_name='message',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='durable_message_106cc0_bad'),
+            model_name="message",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="durable_message_106cc0_bad",
+            ),
         ),
     ]

@@ -29,7 +29,7 @@ def deletion(key, *, done=0, ago=900, took=(0.412, 0.318, 9.8, 3.2, None), start
     """Return an account deletion whose first `done` steps have a receipt; the other columns are set as given."""
     now = clock.read(connection)
     job = AccountDeletion.objects.start(
-        key=key, user_id=41, subscription="sub_1OqZ", customer="cus_PdU2", bucket="known-state-users"
+        key=key, user_id=1_000_000_041, subscription="sub_1OqZ", customer="cus_PdU2", bucket="known-state-users"
     )
     log, at, values = {}, now - timedelta(seconds=ago - 40), {}
     for index, step in enumerate(STEPS[:done]):
@@ -58,7 +58,9 @@ def waiting(key="delete:41"):
         failures=[
             failure(now, 130, 3, "delete_files", "S3Error", "SlowDown: Please reduce your request rate."),
             failure(now, 380, 2, "delete_files", "S3Error", "SlowDown: Please reduce your request rate."),
-            failure(now, 560, 1, "delete_files", "ReadTimeout", "HTTPSConnectionPool(host='s3.example', port=443): read"),
+            failure(
+                now, 560, 1, "delete_files", "ReadTimeout", "HTTPSConnectionPool(host='s3.example', port=443): read"
+            ),
         ],
     )
 
@@ -105,7 +107,8 @@ def message(key, *, status="pending", said="", attempts=0, **columns):
     row = outbox.post("order.receipt", {"order": 7, "to": "ada@example.org"}, key=key)
     now = clock.read(connection)
     failures = [
-        failure(now, 60 * (n + 1), attempts - n, "order.receipt", "SMTPServerDisconnected", said) for n in range(attempts)
+        failure(now, 60 * (n + 1), attempts - n, "order.receipt", "SMTPServerDisconnected", said)
+        for n in range(attempts)
     ]
     Message.objects.filter(pk=row.pk).update(
         status=status, last_error=said, attempts=attempts, fence=attempts, failures=failures if said else [], **columns

@@ -29,13 +29,16 @@ def test_pictures_of_every_page(desk, scheme, width):
                           settled_at=scenes.InSeconds(-50))  # fmt: skip
     scenes.message("receipt:8")
     for n in range(40):
-        scenes.deletion(f"old:{n}", done=5, ago=7200, status="done", due_at=None, settled_at=scenes.InSeconds(-n * n * 3))
+        scenes.deletion(
+            f"old:{n}", done=5, ago=7200, status="done", due_at=None, settled_at=scenes.InSeconds(-n * n * 3)
+        )
     page = desk(color_scheme=scheme, viewport={"width": width, "height": 800})
     pages = {
         "overview": "/admin/durable/",
         "list": reverse("admin:accounts_accountdeletion_changelist"),
         "message": change(dead),
-        "skip": reverse("admin:accounts_accountdeletion_decide", args=[runs["waiting"].pk, "skip"]) + "?step=delete_files",
+        "skip": reverse("admin:accounts_accountdeletion_decide", args=[runs["waiting"].pk, "skip"])
+        + "?step=delete_files",
         "release": reverse("admin:accounts_accountdeletion_decide", args=[runs["elsewhere"].pk, "release"]),
         **{name: change(run) for name, run in runs.items()},
     }

@@ -4,18 +4,25 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounts', '0002_the_deletion'),
+        ("accounts", "0002_the_deletion"),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='accountdeletion',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='accounts_account_35a7a0_bad'),
+            model_name="accountdeletion",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="accounts_account_35a7a0_bad",
+            ),
         ),
         migrations.AddIndex(
-            model_name='subscriptionopening',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='accounts_subscri_acf3ca_bad'),
+            model_name="subscriptionopening",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="accounts_subscri_acf3ca_bad",
+            ),
         ),
     ]

@@ -4,42 +4,73 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('app', '0002_jobs_told_what_to_do'),
+        ("app", "0002_jobs_told_what_to_do"),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='budgeted',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='app_budgeted_a42d17_bad'),
+            model_name="budgeted",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="app_budgeted_a42d17_bad",
+            ),
         ),
         migrations.AddIndex(
-            model_name='closing',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='app_closing_622879_bad'),
+            model_name="closing",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="app_closing_622879_bad",
+            ),
         ),
         migrations.AddIndex(
-            model_name='errand',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='app_errand_58ee51_bad'),
+            model_name="errand",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="app_errand_58ee51_bad",
+            ),
         ),
         migrations.AddIndex(
-            model_name='posting',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='app_posting_60a3cc_bad'),
+            model_name="posting",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="app_posting_60a3cc_bad",
+            ),
         ),
         migrations.AddIndex(
-            model_name='relay',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='app_relay_595d53_bad'),
+            model_name="relay",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="app_relay_595d53_bad",
+            ),
         ),
         migrations.AddIndex(
-            model_name='ticket',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='app_ticket_1efbc6_bad'),
+            model_name="ticket",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="app_ticket_1efbc6_bad",
+            ),
         ),
         migrations.AddIndex(
-            model_name='told',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='app_told_8fddff_bad'),
+            model_name="told",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="app_told_8fddff_bad",
+            ),
         ),
         migrations.AddIndex(
-            model_name='typed',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='app_typed_a88dd3_bad'),
+            model_name="typed",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="app_typed_a88dd3_bad",
+            ),
         ),
     ]

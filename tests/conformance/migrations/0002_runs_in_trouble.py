@@ -4,14 +4,17 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('conformance', '0001_chores'),
+        ("conformance", "0001_chores"),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='chore',
-            index=models.Index(condition=models.Q(('due_at__isnull', True), models.Q(('last_error', ''), _negated=True)), fields=['settled_at'], name='conformance_chor_e5a9c5_bad'),
+            model_name="chore",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", True), models.Q(("last_error", ""), _negated=True)),
+                fields=["settled_at"],
+                name="conformance_chor_e5a9c5_bad",
+            ),
         ),
     ]
