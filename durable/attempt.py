@@ -49,7 +49,6 @@ def attempt(run: Any, claim: Claim, *, should_stop: Callable[[], bool] = bool) -
         BaseException: only what is not an Exception (SystemExit, KeyboardInterrupt), after it was recorded.
     """
     claim.should_stop = should_stop
-    claim.connection = connections[claim.alias]
     heartbeat.hold(claim)
     try:
         return _advance(run, claim)
@@ -59,11 +58,10 @@ def attempt(run: Any, claim: Claim, *, should_stop: Callable[[], bool] = bool) -
     except Exception:
         # Not even the outcome could be written. The lease lapses by itself, and the next owner reads the receipts.
         logger.exception("outcome not recorded kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, claim.fence)
-        if not claim.connection.in_atomic_block:
-            claim.connection.close()
+        if not connections[claim.alias].in_atomic_block:
+            connections[claim.alias].close()
         return Outcome.UNKNOWN
     finally:
-        claim.connection = None
         heartbeat.let_go(claim)
 
 

@@ -230,7 +230,7 @@ class Claim:
     """
 
     __slots__ = (
-        "alias", "connection", "cut_off", "deadline", "fence", "lease", "lost", "lost_owner", "machine", "model", "owner", "pk",
+        "alias", "cut_off", "deadline", "fence", "lease", "lost", "lost_owner", "machine", "model", "owner", "pk",
         "should_stop", "timed_out",
     )  # fmt: skip
 
@@ -258,7 +258,6 @@ class Claim:
         self.deadline: float | None = None  # of the step in hand, by this process's monotonic clock
         self.cut_off: Callable[[], None] | None = None  # ends the open transaction of the step in hand
         self.should_stop: Callable[[], bool] = bool
-        self.connection: Any = None  # that of the thread which carries the run out, while it does
 
     @property
     def by(self) -> str:
@@ -286,7 +285,7 @@ class Claim:
         Raises:
             LostLease: no row matched. Nothing was written.
         """
-        if not self._update(connections[self.alias], changes, unless, states or (self.machine.claimed,), waits=True):
+        if not self._update(changes, unless, states or (self.machine.claimed,), waits=True):
             raise self.lost_lease()
 
     def check(self) -> None:
@@ -310,8 +309,8 @@ class Claim:
         seconds = self.lease
         if self.deadline is not None:
             seconds = min(seconds, self.deadline - time.monotonic())
-        connection, claimed = connections[self.alias], (self.machine.claimed,)
-        if seconds > 0 and self._update(connection, {"lease_expires_at": Later(seconds)}, None, claimed, waits=False):
+        claimed = (self.machine.claimed,)
+        if seconds > 0 and self._update({"lease_expires_at": Later(seconds)}, None, claimed, waits=False):
             return True
         return self._rows().filter(status=self.machine.claimed, fence=self.fence).exists()
 
@@ -352,9 +351,8 @@ class Claim:
         """Return whether the receipt in that column was committed under our fence: what a lost answer leaves open."""
         return self._rows().filter(fence=self.fence, **{f"{column}__isnull": False}).exists()
 
-    def _update(
-        self, connection: Any, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool
-    ) -> bool:
+    def _update(self, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool) -> bool:
+        connection = connections[self.alias]
         shape = _shape(changes)
         waits = waits or not connection.features.has_select_for_update_skip_locked
         sql, fields = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
@@ -429,7 +427,7 @@ def write_together(
     if connection.vendor != "postgresql":
         rows = [{**changes, **{name: values[n] for name, values in each.items()}} for n in range(len(claims))]
         pairs = zip(claims, rows, strict=True)
-        return {right.pk for right, row in pairs if right._update(connection, row, None, states, waits=True)}
+        return {right.pk for right, row in pairs if right._update(row, None, states, waits=True)}
     shape = _shape(changes)
     columns = [[right.pk for right in claims], [right.fence for right in claims], *each.values()]
     fields = [one.model._meta.get_field(name) for name in ("id", "fence", *each)]

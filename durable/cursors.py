@@ -33,11 +33,10 @@ def write(connection: Any, sql: str, params: Sequence[Any]) -> int:
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return int(cursor.rowcount)
-    raw = connection.connection
     kept = connection.__dict__.get("_durable_cursor")
-    if kept is None or kept.connection is not raw:
-        kept = connection._durable_cursor = raw.cursor()
     with connection.wrap_database_errors:
+        if kept is None or kept.connection is not connection.connection:
+            kept = connection._durable_cursor = connection.connection.cursor()
         kept.execute(sql, params)
     return int(kept.rowcount)
 

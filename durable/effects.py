@@ -44,7 +44,7 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
         LostLease: the run has a newer owner; nothing was written.
         Exception: whatever the work raised; nothing was written.
     """
-    connection: Any = claim.connection or connections[claim.alias]
+    connection: Any = connections[claim.alias]
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
@@ -113,7 +113,7 @@ class timed:  # noqa: N801 - used as a `with` block's verb, as contextlib's own 
 
     def __enter__(self) -> None:
         if self._in_transaction:
-            self._claim.cut_off = _cutter(self._claim.connection or connections[self._claim.alias])
+            self._claim.cut_off = _cutter(self._claim.alias)
         self._claim.deadline = time.monotonic() + self._seconds
 
     def __exit__(self, *_: object) -> None:
@@ -171,13 +171,14 @@ def _undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool
     return lost
 
 
-def _cutter(connection: Any) -> Callable[[], None] | None:
+def _cutter(using: str) -> Callable[[], None] | None:
     """
     Return what ends this thread's open transaction from another thread: a cancel request, then its socket shut down.
 
     The server looks at the socket between two statements only, so the one it may be working on is canceled first. Which
     connection it is is looked up then: begun again after a lost one, the step runs on another.
     """
+    connection: Any = connections[using]
     if connection.vendor != "postgresql":
         return None
 
