@@ -21,7 +21,7 @@ from .jobs import Job, JobManager
 from .run import Run
 from .steps import Step
 
-__all__ = ["check_jobs", "check_settings"]
+__all__ = ["check_admin", "check_jobs", "check_settings"]
 
 #: Names of Run and Job that a step of the same name would silently replace.
 _TAKEN = {name for name in {*dir(Job), *dir(Run)} if not name.startswith("_")}
@@ -56,6 +56,27 @@ def check_jobs(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list
     configs = apps.get_app_configs() if app_configs is None else app_configs
     models_of_them = [model for config in configs for model in config.get_models()]
     return [problem for model in models_of_them if issubclass(model, Job) for problem in _check(model)]
+
+
+@checks.register("durable")
+def check_admin(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[checks.CheckMessage]:
+    """Remind of each job that no admin site shows: I001. What nobody can see, nobody can decide at night."""
+    if not apps.is_installed("django.contrib.admin"):
+        return []
+    from django.contrib.admin.sites import all_sites
+
+    configs = apps.get_app_configs() if app_configs is None else app_configs
+    jobs = [model for config in configs for model in config.get_models() if issubclass(model, Job)]
+    return [
+        checks.Info(
+            f"{model._meta.label} is in no admin: an operator can neither see its runs nor decide about them.",
+            hint=f"In an admin.py: admin.site.register({model.__name__}, RunAdmin), from durable.admin import RunAdmin.",
+            obj=model,
+            id="durable.I001",
+        )
+        for model in jobs
+        if not model._meta.proxy and not any(site.is_registered(model) for site in all_sites)
+    ]
 
 
 def _check(model: type[Job]) -> Iterator[checks.CheckMessage]:

@@ -1,30 +1,38 @@
 """
-Reports: what `reconcile --list`, `--explain` and `--dry-run` answer, as text and as JSON. They change nothing.
+Reports: what `reconcile --list`, `--explain` and `--dry-run` answer, as text, as a table, and as JSON. They change nothing.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import connections
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from . import clock, explain, kinds
 from .contract import Taking
+from .standing import is_stuck, standing, word
 
-__all__ = ["describe", "list_open", "plan"]
+__all__ = ["Answer", "describe", "list_open", "plan"]
 
 _MOST = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Sentences for people, a value for programs."""
+    """Sentences for people, a table for people at a terminal, a value for programs."""
 
     value: Any
     lines: list[str]
+    heading: Sequence[str] = ()
+    titles: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()  # a cell: text, (standing, word), or (done, all)
+    footing: Sequence[str] = ()
 
     def as_json(self) -> Any:
         return self.value
@@ -51,35 +59,69 @@ def describe(kind: str, ident: str) -> Answer:
     if run is None:
         message = f"{kinds.name_of(model)} has no run with the id or key {ident!r}; --list shows those that are open"
         raise kinds.UnknownKind(message)
-    receipts = [
-        {
-            "step": receipt.step,
-            "guarantee": receipt.guarantee,
-            "at": receipt.at.isoformat() if receipt.at else None,
-            "took": receipt.took,
-            "owner": receipt.owner,
-            "starts": receipt.starts,
-        }
-        for receipt in run.receipts()
-    ]
-    lines = [f"{kinds.name_of(model)} {run.key or run.pk}", explain.explain(run)]
-    for receipt in run.receipts():
-        when = f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC by {receipt.owner}" if receipt.at else "-"
-        lines.append(
-            f"  {'✓' if receipt.at else '○'} {receipt.step}  {receipt.guarantee}  {when}  starts: {receipt.starts}"
-        )
-    lines += [
+    now, receipts = explain.now_of(run), run.receipts()
+    failures = [
         f"  ✗ {entry['at']}  {entry['step']}  attempt {entry['attempt']}  {entry['type']}: {entry['message']}"
         for entry in run.failures
     ]
-    return Answer({**_row(model, run), "receipts": receipts, "failures": run.failures}, lines)
+    heading = [f"{kinds.name_of(model)} {run.key or run.pk}", explain.explain(run, now, receipts)]
+    return Answer(
+        value={**_row(model, run, now), "receipts": [_receipt(one) for one in receipts], "failures": run.failures},
+        lines=[*heading, *(_line(receipt) for receipt in receipts), *failures],
+        heading=heading,
+        titles=["", _("Step"), _("Guarantee"), _("Recorded"), _("Took"), _("Starts"), _("By")],
+        rows=[_cells(receipt) for receipt in receipts],
+        footing=failures,
+    )
+
+
+def _receipt(receipt: Any) -> dict[str, Any]:
+    return {
+        "step": receipt.step,
+        "guarantee": receipt.guarantee,
+        "at": receipt.at.isoformat() if receipt.at else None,
+        "took": receipt.took,
+        "owner": receipt.owner,
+        "starts": receipt.starts,
+        "skipped": receipt.skipped,
+        "key": receipt.key,
+    }
+
+
+def _mark(receipt: Any) -> str:
+    return "⤼" if receipt.skipped else "✓" if receipt.at else "○"
+
+
+def _line(receipt: Any) -> str:
+    when = f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC by {receipt.owner}" if receipt.at else "-"
+    said = f"  {_mark(receipt)} {receipt.step}  {receipt.guarantee}  {when}  starts: {receipt.starts}"
+    return f"{said}  skipped: {receipt.skipped}" if receipt.skipped else said
+
+
+def _cells(receipt: Any) -> list[Any]:
+    took = "–" if receipt.took is None else f"{receipt.took:.1f} s"
+    name = receipt.step + (f" ({_('skipped')}: {receipt.skipped})" if receipt.skipped else "")
+    when = f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC" if receipt.at else "–"
+    return [_mark(receipt), name, receipt.guarantee, when, took, receipt.starts, receipt.owner or "–"]
 
 
 def list_open(models: list[type[Any]]) -> Answer:
     """Return every open run with its sentence, oldest due first, at most a thousand of each kind."""
-    rows = [(model, run) for model in models for run in _open(model).order_by("due_at")[:_MOST]]
-    lines = [f"{kinds.name_of(model)} {run.key or run.pk}: {explain.explain(run)}" for model, run in rows]
-    return Answer([_row(model, run) for model, run in rows], lines or ["No open run."])
+    found = []
+    for model in models:
+        now = clock.read(connections[kinds.alias_of(model)])
+        found += [(model, run, now) for run in _open(model).order_by("due_at")[:_MOST]]
+    told = [(model, run, now, explain.explain(run, now)) for model, run, now in found]
+    return Answer(
+        value=[_row(model, run, now, said) for model, run, now, said in told],
+        lines=[f"{kinds.name_of(model)} {run.key or run.pk}: {said}" for model, run, _now, said in told]
+        or ["No open run."],
+        titles=[_("Kind"), _("Run"), _("State"), _("Progress"), _("What it does, and what comes next")],
+        rows=[
+            [kinds.name_of(model), run.key or run.pk, (standing(run, now), word(run, now)), run.progress(), said]
+            for model, run, now, said in told
+        ],
+    )
 
 
 def plan(models: list[type[Any]], *, due_only: bool) -> Answer:
@@ -94,20 +136,23 @@ def plan(models: list[type[Any]], *, due_only: bool) -> Answer:
         lines += [
             f"  would take {run.key or run.pk}: {explain.explain(run)}" for run in takeable.order_by("due_at")[:20]
         ]
-    return Answer(value, lines or ["No kind of run is installed."])
+    return Answer(value=value, lines=lines or ["No kind of run is installed."])
 
 
 def _open(model: type[Any]) -> Any:
     return kinds.rows_of(model).open()
 
 
-def _row(model: type[Any], run: Any) -> dict[str, Any]:
-    now = clock.read(connections[run._state.db])
+def _row(model: type[Any], run: Any, now: datetime, said: str = "") -> dict[str, Any]:
+    done, every = run.progress()
     return {
         "kind": kinds.name_of(model),
         "id": str(run.pk),
         "key": run.key,
         "status": run.status,
+        "standing": standing(run, now).value,
+        "stuck": is_stuck(run, now),
+        "progress": {"done": done, "all": every},
         "owner": run.owner,
         "fence": run.fence,
         "attempts": run.attempts,
@@ -115,5 +160,5 @@ def _row(model: type[Any], run: Any) -> dict[str, Any]:
         "lease_expires_at": run.lease_expires_at.isoformat() if run.lease_expires_at else None,
         "last_error": run.last_error,
         "age_seconds": round((now - run.created_at).total_seconds(), 1),
-        "explain": explain.explain(run),
+        "explain": said or explain.explain(run, now),
     }

@@ -18,6 +18,7 @@ from .patience import limit_connection
 from .progress import Progress
 from .runner import Reconciler, Report
 from .shutdown import Shutdown
+from .terminal import printable
 
 __all__ = ["Result", "run_session"]
 
@@ -129,7 +130,7 @@ def run_session(
         workers.sign_off()
     result = Result(reconciler.report, orphans, shutdown.name, troubled)
     if not quiet:
-        out.write(result.as_text())
+        out.write(printable(result.as_text()))
     return result
 
 

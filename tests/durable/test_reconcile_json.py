@@ -32,7 +32,7 @@ def test_the_list_as_json_has_stable_keys(reconcile):
     [row] = json.loads(said)
     assert sorted(row) == [
         "age_seconds", "attempts", "due_at", "explain", "fence", "id", "key", "kind", "last_error", "lease_expires_at",
-        "owner", "status",
+        "owner", "progress", "standing", "status", "stuck",
     ]  # fmt: skip
     assert (row["id"], row["kind"], row["key"], row["status"]) == (str(job.pk), "app.told", "k", "pending")
 
@@ -45,7 +45,7 @@ def test_an_explanation_as_json_has_receipts_and_failures(reconcile):
 
     row = json.loads(said)
     assert [receipt["step"] for receipt in row["receipts"]] == ["one", "two", "three"]
-    assert sorted(row["receipts"][0]) == ["at", "guarantee", "owner", "starts", "step", "took"]
+    assert sorted(row["receipts"][0]) == ["at", "guarantee", "key", "owner", "skipped", "starts", "step", "took"]
     assert row["failures"][0]["message"] == "down"
 
 

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from durable import kinds
 from durable.reports import describe, list_open, plan
 from durable.session import run_session
+from durable.terminal import render
 
 _EPILOG = """\
 exit status: 0 everything is settled or waits for its time; 1 something failed or is stuck; 2 wrong use, or a database
@@ -122,4 +123,4 @@ class Command(BaseCommand):
         if options["format"] == "json":
             self.stdout.write(json.dumps(answer.as_json(), indent=2))
         else:
-            self.stdout.write(answer.as_text())
+            self.stdout.write(render(answer, self.stdout))
