@@ -121,22 +121,22 @@ def test_a_list_of_messages_reads_no_payload_and_no_record_of_attempts(staff):
     assert not any('"payload"' in sql or '"failures"' in sql or "durable_attempt" in sql for sql in lists)
 
 
-def many(count, model=AccountDeletion):
-    """Put rows of a year's work into the table: nearly all done, a few open, a few given up."""
-    table = model._meta.db_table
-    times = ", ".join(f"now() - n * interval '1 second' AS {step}_at" for step in scenes.STEPS)
+def many(count, model=AccountDeletion, apart=1):
+    """Put rows into the table, so many seconds apart: nearly all done, a few open, a few given up."""
+    table, every = model._meta.db_table, f"interval '{apart} second'"
+    times = ", ".join(f"now() - n * {every} AS {step}_at" for step in scenes.STEPS)
     columns = ", ".join(f"{step}_at" for step in scenes.STEPS)
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {table} (id, status, fence, owner, attempts, losses, last_error, failures, key, created_at,"
             f" updated_at, settled_at, due_at, step_names, step_log, user_id, subscription, customer, bucket, initiated_by,"
             f" {columns})"
-            " SELECT (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - n * 1000), 12, '0') || '7'"
-            " || substr(md5(n::text), 1, 3) || '8' || substr(md5(n::text), 4, 15))::uuid,"
-            " CASE WHEN n %% 50000 = 7 THEN 'dead' WHEN n %% 1000 = 3 THEN 'pending' ELSE 'done' END, 1, '', 1, 0,"
-            " CASE WHEN n %% 50000 = 7 THEN 'no' ELSE '' END, '[]', 'many:' || n, now() - n * interval '1 second', now(),"
-            " CASE WHEN n %% 1000 = 3 THEN NULL ELSE now() - n * interval '1 second' END,"
-            " CASE WHEN n %% 1000 = 3 THEN now() - n * interval '1 second' END,"
+            f" SELECT (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - n * {1000 * apart}), 12, '0') || '7'"
+            f" || substr(md5(n::text), 1, 3) || '8' || substr(md5(n::text), 4, 15))::uuid,"
+            f" CASE WHEN n %% 50000 = 7 THEN 'dead' WHEN n %% 1000 = 3 THEN 'pending' ELSE 'done' END, 1, '', 1, 0,"
+            f" CASE WHEN n %% 50000 = 7 THEN 'no' ELSE '' END, '[]', 'many:' || n, now() - n * {every}, now(),"
+            f" CASE WHEN n %% 1000 = 3 THEN NULL ELSE now() - n * {every} END,"
+            f" CASE WHEN n %% 1000 = 3 THEN now() - n * {every} END,"
             f" '', '{{}}', 1, '', '', '', '', {columns.replace('_at', '')}"
             f" FROM (SELECT n, {times.replace('_at', '')} FROM generate_series(1, %s) n) rows",
             [count],

@@ -161,7 +161,7 @@ def test_the_figures_of_a_kind_cost_at_most_seven_statements():
 
 @pytest.mark.postgres
 def test_no_figure_reads_a_table():
-    many(20_000)
+    many(20_000, apart=60)
 
     with CaptureQueriesContext(connection) as queries:
         figures.of_kind(AccountDeletion)

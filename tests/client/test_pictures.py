@@ -8,8 +8,9 @@ from django.urls import reverse
 
 from durable.models import Message
 from project.accounts.models import AccountDeletion
+from tests.desk import scenes
 
-from . import scenes
+from .operators import desk  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 

@@ -11,9 +11,10 @@ from documents.models import Conflict
 from durable.clock import InSeconds
 from durable.models import Message
 from project.accounts.models import AccountDeletion
+from tests.desk import scenes
+from tests.desk.test_run_page import address
 
-from . import scenes
-from .test_run_page import address
+from .operators import desk  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
