@@ -20,11 +20,11 @@ from .attempt import Outcome, attempt
 from .backoff import Backoff
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim, transition
-from .decisions import Decision, of_jobs
 from .effects import outside_transaction
 from .errors import InsideTransaction, Refused, WorkerLost, text_of
 from .owner import current, parse
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure, trouble_index
+from .staff import Decision, of_jobs
 from .stepping import Stepping, own_values
 from .steps import Step
 
@@ -242,7 +242,7 @@ class Job(Run):
         return sum(getattr(self, column) is not None for column in columns), len(columns)
 
     @classmethod
-    def decisions(cls) -> tuple[Decision, ...]:
+    def staff_decisions(cls) -> tuple[Decision, ...]:
         return of_jobs(cls.MACHINE)
 
     @classmethod

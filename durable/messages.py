@@ -21,12 +21,12 @@ from . import clock, explain, pauses, sending, topics
 from .attempt import Outcome, attempt
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim, put_back, reap, transition
-from .decisions import Decision, of_messages
 from .effects import outside_transaction
 from .errors import InsideTransaction, NotConfigured, NotRecorded, Refused, Wait, WorkerLost, text_of
 from .lanes import Lane
 from .owner import current, parse
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure, trouble_index
+from .staff import Decision, of_messages
 
 __all__ = ["Attempt", "Message"]
 
@@ -167,7 +167,7 @@ class Message(Run):
         return int(self.status == SENT), 1
 
     @classmethod
-    def decisions(cls) -> tuple[Decision, ...]:
+    def staff_decisions(cls) -> tuple[Decision, ...]:
         return of_messages(cls.MACHINE)
 
     @classmethod

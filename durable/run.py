@@ -18,11 +18,11 @@ from django.db import models
 from django.db.models.functions import Now
 
 from .contract import Machine, Taking
-from .decisions import Decision, common
 from .errors import DurableError, text_of
 from .ids import uuid7
 from .lanes import Lane
 from .redacting import redacted
+from .staff import Decision, common
 
 __all__ = [
     "CONTRACT", "FAILURES_KEPT", "ContractColumn", "Receipt", "Run", "RunQuerySet", "Seen", "clean_text", "failure",
@@ -207,7 +207,7 @@ class Run(models.Model):
         return sum(receipt.at is not None for receipt in receipts), len(receipts)
 
     @classmethod
-    def decisions(cls) -> tuple[Decision, ...]:
+    def staff_decisions(cls) -> tuple[Decision, ...]:
         """Return what staff may decide about a run of this shape, in the order of the buttons."""
         return common(cls.MACHINE)
 

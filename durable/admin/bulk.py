@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from durable import clock
-from durable.decisions import Asked, Decision
 from durable.errors import DurableError
 from durable.redacting import redacted
 from durable.run import Seen
+from durable.staff import Asked, Decision
 from durable.standing import Standing, standing, word
 
 from . import deciding
@@ -36,7 +36,7 @@ class Bulk:
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Offer only what the shape has."""
         found: dict[str, Any] = super().get_actions(request)  # type: ignore[misc]
-        names = {one.name for one in self.model.decisions()}  # type: ignore[attr-defined]
+        names = {one.name for one in self.model.staff_decisions()}  # type: ignore[attr-defined]
         if "cancel" not in names:
             found.pop("cancel_selected", None)
         if not names & {"retry", "run-now"}:
@@ -70,7 +70,7 @@ class Bulk:
     def _decide(
         self, request: HttpRequest, queryset: QuerySet[Any], names: tuple[str, ...], done: str, reason: str
     ) -> None:
-        decisions = [one for one in self.model.decisions() if one.name in names]  # type: ignore[attr-defined]
+        decisions = [one for one in self.model.staff_decisions() if one.name in names]  # type: ignore[attr-defined]
         runs, moved = list(queryset[: MOST + 1]), 0
         left: dict[str, list[str]] = defaultdict(list)
         for run in runs[:MOST]:

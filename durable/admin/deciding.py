@@ -18,11 +18,11 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from durable import clock
-from durable.decisions import Asked, Decision
 from durable.errors import DurableError
 from durable.explain import explain
 from durable.redacting import redacted
 from durable.run import Seen
+from durable.staff import Asked, Decision
 
 __all__ = ["answer", "carry_out"]
 
@@ -34,7 +34,7 @@ def answer(admin: Any, request: HttpRequest, object_id: str, name: str) -> HttpR
     run = admin.get_object(request, object_id)
     if not admin.has_view_permission(request, run):
         raise PermissionDenied
-    decision = next((one for one in admin.model.decisions() if one.name == name), None)
+    decision = next((one for one in admin.model.staff_decisions() if one.name == name), None)
     if run is None or decision is None:
         raise Http404
     if not admin.may(request, decision, run):

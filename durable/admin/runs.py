@@ -20,9 +20,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from durable import clock
-from durable.decisions import Decision
 from durable.explain import duration
 from durable.redacting import redacted
+from durable.staff import Decision
 from durable.standing import Standing, is_stuck, standing
 
 from . import deciding, page
@@ -233,12 +233,12 @@ class RunAdmin(Bulk, _ModelAdmin):
 
     def _context(self, request: HttpRequest, run: Any) -> dict[str, Any]:
         now = clock.read(connections[run._state.db])
-        lawful = [one for one in type(run).decisions() if one.is_lawful(run, now) and self.may(request, one, run)]
+        lawful = [one for one in type(run).staff_decisions() if one.is_lawful(run, now) and self.may(request, one, run)]
         return {
             **page.context_of(run, now, lawful, self.panels(request, run)),
             "opts": self.opts,
             "media": self.media,
-            "may_not": not any(self.may(request, one, run) for one in type(run).decisions()),
+            "may_not": not any(self.may(request, one, run) for one in type(run).staff_decisions()),
             "history": reverse(
                 f"admin:{self.opts.app_label}_{self.opts.model_name}_history",
                 args=[run.pk],

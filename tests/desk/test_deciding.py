@@ -6,8 +6,8 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 
-from durable.decisions import Decision
 from durable.models import Message
+from durable.staff import Decision
 from project.accounts.models import AccountDeletion
 from tests.app.models import Closing, Told
 
@@ -290,4 +290,4 @@ def test_messages_offer_no_cancellation(staff):
     assert "retry_selected" in page
     assert "cancel_selected" not in page
     assert Message.objects.exists()
-    assert Told.decisions()
+    assert Told.staff_decisions()

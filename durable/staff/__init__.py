@@ -1,7 +1,7 @@
 """
-Decisions: what staff may do to a run, as values that a shape lists and a page shows.
+Staff: what they may decide about a run, as values that a shape lists and a page shows.
 
-A shape says what it allows in `decisions()`; the admin draws a button for each that is lawful now, asks for confirmation
+A shape says what it allows in `staff_decisions()`; the admin draws a button for each that is lawful now, asks for confirmation
 in the decision's own words, and carries it out as one conditional UPDATE on the run as the person saw it.
 """
 
