@@ -190,8 +190,21 @@ def test_the_receipt_of_docs_outbox_is_posted_and_sent(shop):
         assert conf.setting("EMAIL") == conf.DEFAULTS["EMAIL"]
 
 
+def test_the_registration_of_docs_operating_is_one_line():
+    from django.contrib import admin
+
+    from project.accounts.models import AccountDeletion
+
+    (line,) = blocks(ROOT / "docs" / "operating.md")
+    admin.site.unregister(AccountDeletion)
+
+    run(ROOT / "docs" / "operating.md", line, {"AccountDeletion": AccountDeletion})
+
+    assert type(admin.site._registry[AccountDeletion]).__name__ == "RunAdmin"
+
+
 def test_no_page_has_a_block_that_no_test_runs():
-    counted = {"README.md": 4, "documents.md": 4, "jobs.md": 1, "outbox.md": 2, "testing.md": 1}
+    counted = {"README.md": 4, "documents.md": 4, "jobs.md": 1, "operating.md": 1, "outbox.md": 2, "testing.md": 1}
 
     assert {page.name: len(blocks(page)) for page in PAGES if blocks(page)} == counted
 
