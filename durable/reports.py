@@ -100,7 +100,8 @@ def _line(receipt: Any) -> str:
 
 def _cells(receipt: Any) -> list[Any]:
     took = "–" if receipt.took is None else f"{receipt.took:.1f} s"
-    name = receipt.step + (f" ({_('skipped')}: {receipt.skipped})" if receipt.skipped else "")
+    left_out = _("skipped")
+    name = f"{receipt.step} ({left_out}: {receipt.skipped})" if receipt.skipped else receipt.step
     when = f"{receipt.at:%Y-%m-%d %H:%M:%S} UTC" if receipt.at else "–"
     return [_mark(receipt), name, receipt.guarantee, when, took, receipt.starts, receipt.owner or "–"]
 

@@ -24,15 +24,15 @@ def change(run):
 def test_pictures_of_every_page(desk, scheme, width):
     folder = Path(os.environ.get("PICTURES") or "/tmp/pictures")
     folder.mkdir(parents=True, exist_ok=True)
+    for n in range(40):
+        scenes.deletion(
+            f"old:{n}", done=5, ago=7200, status="done", due_at=None, settled_at=scenes.InSeconds(-n * n * 3)
+        )
     runs = scenes.scenes()
     scenes.workers()
     dead = scenes.message("receipt:7", status="dead", said="550 no such user", attempts=3, due_at=None,
                           settled_at=scenes.InSeconds(-50))  # fmt: skip
     scenes.message("receipt:8")
-    for n in range(40):
-        scenes.deletion(
-            f"old:{n}", done=5, ago=7200, status="done", due_at=None, settled_at=scenes.InSeconds(-n * n * 3)
-        )
     page = desk(color_scheme=scheme, viewport={"width": width, "height": 800})
     pages = {
         "overview": "/admin/durable/",
