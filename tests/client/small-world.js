@@ -33,11 +33,11 @@ function parts(nameOf, factsOf = () => null) {
 
 /** The answer to two numbers, worked out once. */
 function table(work) {
-  const known = new Map();
-  return (one, other) => {
+  let known = null; // most are never asked
+  return (one, other = 0) => {
     const key = one * 2 ** 24 + other;
-    let found = known.get(key);
-    if (found === undefined) known.set(key, (found = work(one, other)));
+    let found = known?.get(key);
+    if (found === undefined) (known ??= new Map()).set(key, (found = work(one, other)));
     return found;
   };
 }
@@ -68,8 +68,6 @@ const serverFacts = ({ revisions, conflicts }) => ({
 
 /** Drafts by slot, what lies in the bin, requests that were given up and are still under way, what a person saw and decided against. */
 const asideFacts = ({ slots, bin }) => ({ mask: Object.values(slots).reduce((mask, draft) => mask | maskOf(draft.text), bin) });
-
-const conflictNow = (tab) => tab.state.conflict;
 
 export function createSmallWorld() {
   const tabs = parts(tabName, tabFacts);
@@ -149,7 +147,7 @@ export function createSmallWorld() {
     const moves = [];
     const move = (name, costs, made) => moves.push({ name: `${name} ${index}`, costs, request: -1, ...made });
     if (state.dueAt !== null) move("tick", "", feed(tab, { type: "tick" }));
-    const conflict = conflictNow(tab);
+    const { conflict } = state;
     if (conflict && !state.settling) {
       for (const choice of ["keep_stored", "take_theirs"]) {
         const seen = choice === "take_theirs" ? [["approve", maskOf(conflict.stored)]] : [];
@@ -165,8 +163,8 @@ export function createSmallWorld() {
         continue;
       }
       const request = requests.id(requestOf(effect, tab));
-      const arrived = (replied) => tabs.id({ ...tab, wire: wire.map((one, other) => (other === at ? { ...one, reply: replies.all[replied] } : one)) });
-      move(`deliver ${effect.do}`, "", { request, arrived: table((replied) => arrived(replied)) });
+      const arrived = table((reply) => tabs.id({ ...tab, wire: wire.map((one, other) => (other === at ? { ...one, reply: replies.all[reply] } : one)) }));
+      move(`deliver ${effect.do}`, "", { request, arrived });
       move("lose request", "fault", lost(tab, at));
       if (effect.do !== "get") move("late copy", "fault", lost(tab, at, [["ghost", request]]));
     }
@@ -184,9 +182,7 @@ export function createSmallWorld() {
   }
   const moves = (id) => (tabs.facts[id].moves ??= movesOf(id));
 
-  /**
-   * Call `next(name, tab 0, tab 1, server, aside, edits, faults, decisions)` for every next world.
-   */
+  /** Call `next(name, tab 0, tab 1, server, aside, edits, faults, decisions)` for every next world. */
   function successors([one, other, server, aside, edits, faults, decisions], left, next) {
     const pair = [moves(one), moves(other)];
     const put = (name, index, tab, change, to = server, more = [0, 0, 0]) => {
@@ -195,21 +191,21 @@ export function createSmallWorld() {
     };
     for (const [index, { list, loaded, edited, adopted }] of pair.entries()) {
       if (edits < left.edits && loaded) {
-        const made = edited(edits + 1, 0);
+        const made = edited(edits + 1);
         put(`edit ${index}`, index, made.tab, made.change, server, [1, 0, 0]);
       }
       for (const { name, costs, tab, change, request, arrived } of list) {
         if ((costs === "fault" && faults >= left.faults) || (costs === "decision" && decisions >= left.decisions)) continue;
         if (request >= 0) {
           const done = handled(server, request);
-          put(name, index, arrived(done.reply, 0), -1, done.server);
+          put(name, index, arrived(done.reply), -1, done.server);
         } else put(name, index, tab, change, server, [0, costs === "fault" ? 1 : 0, costs === "decision" ? 1 : 0]);
       }
       if (!tabs.facts[index ? other : one].clean) continue;
       for (const entry of Object.entries(asides.all[aside].slots)) {
         const [owner, life] = entry[0].split(".").map(Number);
         if (pair[owner].life === life) continue; // alive
-        const made = adopted(drafts.id(entry), 0);
+        const made = adopted(drafts.id(entry));
         put(`adopt ${index} ${entry[0]}`, index, made.tab, made.change);
       }
     }

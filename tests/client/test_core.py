@@ -32,7 +32,18 @@ def test_the_simulator_and_the_small_world_lose_no_token():
 
 @pytest.mark.long
 def test_a_long_night_loses_no_token_either():
-    report(node("--test", "--test-reporter=spec", HERE / "simulate.test.js", timeout=7200, LONG="1", SEEDS="50000"))
+    report(node("--test", "--test-reporter=spec", HERE / "simulate.test.js", timeout=7200, SEEDS="50000", ORDERS="3,2,0"))
+
+
+@pytest.mark.long
+def test_every_order_of_two_tabs_four_edits_and_two_faults_loses_no_token():
+    # Twenty million worlds, each compared exactly: three gigabytes.
+    walk = ("--max-old-space-size=6000", HERE / "explore.js", "4", "2", "0", "30000000")
+
+    printed = node(*walk, timeout=7200)
+
+    print(printed)
+    assert "complete, 4 edits, 2 faults" in printed
 
 
 def test_the_shipped_form_passes_what_the_rooms_pass(tmp_path):
