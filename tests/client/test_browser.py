@@ -401,6 +401,57 @@ def test_a_deleted_document_keeps_its_text_on_the_screen(person, sheet):
     assert Document.objects.get().version == 2
 
 
+def test_a_deleted_document_is_saved_as_a_new_one_and_a_name_that_is_taken_is_refused(person, sheet, stored):
+    sheet(A1=1)
+    sheet("budget 2", A1="another")
+    page = person("ann").open("sheet", "budget")
+    documents.delete("sheet", "budget", expected_version=1, actor_name="Sara")
+    write(page, "A1", "still here")
+    wait(page, "gone")
+
+    panel(page, "Save as new").click()
+    page.get_by_text("That name is taken.").wait_for()
+    assert stored("sheet", "budget 2") == (1, {"cells": {"A1": "another"}})
+    page.get_by_label("New name").fill("budget again")
+    panel(page, "Save as new").click()
+    page.wait_for_url("**/desk/sheet/budget%20again/")
+    wait(page, "clean")
+
+    assert shown(page, "A1") == "still here"
+    assert stored("sheet", "budget again") == (1, {"cells": {"A1": "still here"}})
+    assert Document.objects.get(key="budget").version == 2
+
+
+def test_signing_out_closes_every_tab_and_the_draft_waits_for_the_return(person, sheet, stored):
+    sheet(A1=1)
+    ann = person("ann")
+    page, other = ann.open("sheet", "budget"), ann.context.new_page()
+    other.goto(f"{ann.address}/")
+    page.context.set_offline(True)
+    write(page, "A1", "mine")
+    wait(page, "offline")
+    page.context.set_offline(False)
+
+    other.get_by_role("button", name="Sign out").click()
+    wait(page, "auth")
+    assert page.locator("#sheet").is_hidden()
+    assert stored("sheet", "budget")[0] == 1
+    ann.log_in(ann.user)
+    page.bring_to_front()
+    page.evaluate("document.querySelector('document-session').session.wake()")
+    wait(page, "clean")
+
+    assert stored("sheet", "budget") == (2, {"cells": {"A1": "mine"}})
+
+
+@pytest.mark.parametrize("locale", ["de"])
+def test_the_chip_and_the_panel_speak_the_language_of_the_page(person, sheet, locale):
+    sheet(A1=1)
+    page = person("ann", locale=locale).open("sheet", "budget")
+
+    assert page.locator("document-session").get_by_role("status").inner_text() == "Gespeichert"
+
+
 def test_taking_the_panel_off_the_page_saves_and_putting_it_back_shows_the_session(person, sheet, stored):
     sheet(A1=1)
     page = person("ann").open("sheet", "budget")

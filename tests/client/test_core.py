@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .node import HERE, node, report
+from .node import HERE, NODE, node, report
 
 CLIENT = HERE.parent.parent / "documents" / "client"
 sys.path.insert(0, str(CLIENT))
@@ -20,6 +20,18 @@ import build  # noqa: E402 - it stands beside the rooms it builds
 
 def test_the_cases_hold_under_a_virtual_clock():
     report(node("--test", "--test-reporter=spec", HERE / "cases.test.js", HERE / "machine.test.js"))
+
+
+def test_the_types_name_what_is_there():
+    report(node("--test", "--test-reporter=spec", HERE / "types.test.js"))
+
+
+@pytest.mark.long
+def test_tsc_finds_no_fault_in_the_types_and_the_rooms(tmp_path):
+    npm = NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    node(npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", tmp_path, "typescript@5.9.3")
+
+    node(tmp_path / "node_modules" / "typescript" / "bin" / "tsc", "-p", HERE / "types")
 
 
 def test_formulas_compute_and_a_fault_is_a_value():
