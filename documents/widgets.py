@@ -28,9 +28,7 @@ __all__ = ["SCRIPT", "SessionField", "SessionWidget", "attributes", "element", "
 SCRIPT = "documents/document-session.js"
 
 
-def attributes(
-    kind: str, key: str, request: HttpRequest | None, words: dict[str, str] | None = None
-) -> dict[str, str]:
+def attributes(kind: str, key: str, request: HttpRequest | None, words: dict[str, str] | None = None) -> dict[str, str]:
     """
     Return what `<document-session>` has to know, its words in the language of this moment too; `words` go first.
 

@@ -427,17 +427,16 @@ def test_signing_out_closes_every_tab_and_the_draft_waits_for_the_return(person,
     ann = person("ann")
     page, other = ann.open("sheet", "budget"), ann.context.new_page()
     other.goto(f"{ann.address}/")
-    page.context.set_offline(True)
+    page.route("**/documents/sheet/**", lambda route: route.abort())
     write(page, "A1", "mine")
-    wait(page, "offline")
-    page.context.set_offline(False)
+    wait(page, "offline", "retrying")
 
     other.get_by_role("button", name="Sign out").click()
     wait(page, "auth")
     assert page.locator("#sheet").is_hidden()
     assert stored("sheet", "budget")[0] == 1
+    page.unroute_all()
     ann.log_in(ann.user)
-    page.bring_to_front()
     page.evaluate("document.querySelector('document-session').session.wake()")
     wait(page, "clean")
 

@@ -44,7 +44,9 @@ def test_the_simulator_and_the_small_world_lose_no_token():
 
 @pytest.mark.long
 def test_a_long_night_loses_no_token_either():
-    report(node("--test", "--test-reporter=spec", HERE / "simulate.test.js", timeout=7200, SEEDS="50000", ORDERS="3,2,0"))
+    report(
+        node("--test", "--test-reporter=spec", HERE / "simulate.test.js", timeout=7200, SEEDS="50000", ORDERS="3,2,0")
+    )
 
 
 @pytest.mark.long
