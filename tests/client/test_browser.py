@@ -499,6 +499,17 @@ def test_axe_finds_nothing_on_any_page(person, sheet, scheme):
         assert faults == [], page.url
 
 
+def test_no_page_is_wider_than_a_phone(person, sheet):
+    sheet("shared", A1="a long text that would make the sheet wider than it is", J9=5)
+    ann = person("ann", viewport={"width": 390, "height": 800})
+    pages = [ann.open("sheet", "shared"), ann.open("record", "new"), ann.context.new_page()]
+    pages[2].goto(f"{ann.address}/desk/")
+    mine, _ = conflict_between(person("ann", viewport={"width": 390, "height": 800}), person("ben"), edit=into_a1)
+
+    for page in [*pages, mine]:
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, page.url
+
+
 def test_the_grid_is_used_by_keyboard_alone(person, sheet, stored):
     sheet(A1=1)
     page = person("ann").open("sheet", "budget")

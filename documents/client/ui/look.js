@@ -24,8 +24,8 @@ table{border-collapse:collapse;width:100%}
 th,td{text-align:start;vertical-align:top;padding:.4em .6em;border-top:1px solid var(--line);overflow-wrap:anywhere;white-space:pre-wrap}
 th{font-weight:600;min-width:5em}thead *{border:0;color:var(--soft)}th:first-letter{text-transform:uppercase}
 label{display:block}
-input{font:inherit;margin-inline-end:.5em;accent-color:var(--good)}
-button,a{font:inherit;padding:.35em .8em;border:1px solid var(--line);border-radius:6px;background:none;color:inherit;text-decoration:none;cursor:pointer;display:inline-block;margin:0 .4em .4em 0}
+input{margin-inline-end:.5em;accent-color:var(--good)}
+button,a,section>input{font:inherit;padding:.35em .8em;border:1px solid var(--line);border-radius:6px;background:none;color:inherit;text-decoration:none;cursor:pointer;display:inline-block;margin:0 .4em .4em 0}
 button:hover,a:hover{border-color:currentcolor}
 :focus-visible{outline:3px solid light-dark(#b86e00,#f2b84b);outline-offset:2px}
 button:disabled{opacity:.5}
