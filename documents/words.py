@@ -24,7 +24,7 @@ WORDS = {
     "too_large": _("Too large to be saved"),
     "invalid": _("Can’t be saved like this"),
     "schema_changed": _("This page is out of date, reload it"),
-    "closed": _("Closed"),
+    "closed": _("closed"),
     "memory": _("No local copy: keep this tab open"),
     "behind": _("A newer version is stored"),
     "mine": _("Yours"),

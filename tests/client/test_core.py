@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .node import HERE, NODE, node, report
+from .node import HERE, node, npm_install, report
 
 CLIENT = HERE.parent.parent / "documents" / "client"
 sys.path.insert(0, str(CLIENT))
@@ -28,8 +28,7 @@ def test_the_types_name_what_is_there():
 
 @pytest.mark.long
 def test_tsc_finds_no_fault_in_the_types_and_the_rooms(tmp_path):
-    npm = NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    node(npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", tmp_path, "typescript@5.9.3")
+    npm_install(tmp_path, "typescript@5.9.3")
 
     node(tmp_path / "node_modules" / "typescript" / "bin" / "tsc", "-p", HERE / "types")
 

@@ -28,7 +28,7 @@ def block(language: str, number: int) -> str:
 
 
 def test_the_page_has_these_blocks_and_no_others():
-    assert [name for name, _ in BLOCKS] == ["django", "js", "js"]
+    assert [name for name, _ in BLOCKS] == ["django", "django", "js", "js"]
 
 
 @pytest.mark.django_db

@@ -36,7 +36,7 @@ export class DocumentSession extends HTMLElement {
       if (chip.textContent !== notes.join(" · ")) chip.textContent = notes.join(" · ");
       // The panel is drawn anew only when it says something else, so that nobody loses their place in it.
       const { offers, failed, settling, hidden } = view;
-      const says = JSON.stringify([status, block, conflict && { ...conflict, sent: 0 }, unsaved || offers, failed, settling, hidden, conflict && session.content]);
+      const says = JSON.stringify([status, block, conflict && { ...conflict, sent: 0 }, unsaved || offers, failed, settling, hidden, backup, conflict && session.content]);
       if (!anew && says === shown) return;
       shown = says;
       if (conflict?.id !== decided) hands.picks = {}; // choices outlive a third change, not the conflict

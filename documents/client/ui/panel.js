@@ -126,11 +126,11 @@ function offerParts(list, { session, say }) {
 
 /** What is to be shown now, or nothing. @param {any} view @param {Hands} hands @returns {(Node|string)[]} */
 export function panelOf(view, hands) {
-  const { status, unsaved, failed } = view;
+  const { status, unsaved, failed, backup } = view;
   if (view.hidden) return [];
   const bad = view.conflict || view.block || view.tries;
   const told = status === "conflict" ? conflictParts(view, hands) : bad ? blockedParts(view, hands) : failed ? [hands.say(failed)] : [];
   const left = unsaved ? [] : offerParts(view.offers, hands);
-  const parts = [...told, ...(bad && view.loaded ? rescue(hands) : []), ...left];
+  const parts = [...told, ...((bad || (unsaved && backup === "memory")) && view.loaded ? rescue(hands) : []), ...left];
   return parts.filter(Boolean).map((part) => (typeof part === "string" ? make("p", {}, part) : part));
 }

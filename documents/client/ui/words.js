@@ -1,4 +1,5 @@
-// Words: what each state is called. "Saved" has one meaning: the server committed what is on the screen.
+// Words: what each state is called. "Saved" has one meaning: the server committed what is on the screen. A word that is
+// not here is its own name.
 
 export const WORDS = /** @type {Record<string, string>} */ ({
   loading: "Loading…",
@@ -15,12 +16,10 @@ export const WORDS = /** @type {Record<string, string>} */ ({
   too_large: "Too large to be saved",
   invalid: "Can’t be saved like this",
   schema_changed: "This page is out of date, reload it",
-  closed: "Closed",
   memory: "No local copy: keep this tab open",
   behind: "A newer version is stored",
   mine: "Yours",
   stored: "Stored",
-  nothing: "nothing",
   keepMine: "Keep mine",
   takeStored: "Take stored",
   merge: "Merge",
