@@ -12,6 +12,7 @@ import pytest
 
 from .node import HERE, node, npm_install, report
 
+CASES = [HERE / f"{name}.test.js" for name in ("cases", "machine", "issues")]
 CLIENT = HERE.parent.parent / "documents" / "client"
 sys.path.insert(0, str(CLIENT))
 
@@ -19,7 +20,7 @@ import build  # noqa: E402 - it stands beside the rooms it builds
 
 
 def test_the_cases_hold_under_a_virtual_clock():
-    report(node("--test", "--test-reporter=spec", HERE / "cases.test.js", HERE / "machine.test.js"))
+    report(node("--test", "--test-reporter=spec", *CASES))
 
 
 def test_the_types_name_what_is_there():
@@ -63,9 +64,7 @@ def test_the_shipped_form_passes_what_the_rooms_pass(tmp_path):
     shipped = tmp_path / "client.mjs"
     shipped.write_text(build.build(HERE / "entry.js"))
 
-    report(
-        node("--test", "--test-reporter=spec", HERE / "cases.test.js", HERE / "machine.test.js", CLIENT=str(shipped))
-    )
+    report(node("--test", "--test-reporter=spec", *CASES, CLIENT=str(shipped)))
     node(HERE / "simulate.js", "1", "500", CLIENT=str(shipped))
 
 
