@@ -54,7 +54,7 @@ def _page(model_admin: Any, request: HttpRequest, chosen: list[Conflict]) -> Htt
         "checkbox": ACTION_CHECKBOX_NAME,
         "save_id": uuid.uuid4(),
     }
-    request.current_app = model_admin.admin_site.name  # type: ignore[attr-defined]
+    request.current_app = model_admin.admin_site.name
     return TemplateResponse(request, "admin/documents/keep_stored.html", context)
 
 
