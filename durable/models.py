@@ -2,6 +2,7 @@
 
 from .jobs import Job, JobManager
 from .messages import Attempt, Message
+from .operations import Operation
 from .pauses import Topic
 
-__all__ = ["Attempt", "Job", "JobManager", "Message", "Topic"]
+__all__ = ["Attempt", "Job", "JobManager", "Message", "Operation", "Topic"]

@@ -281,14 +281,14 @@ class Reconciler:
 
     def _give_back(self, run: Any, right: Claim) -> None:
         try:
-            right.release(attempts=max(0, run.attempts - 1))
+            run.give_back(right, attempts=max(0, run.attempts - 1))
         except LostLease:
             logger.info("lease lost kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, right.fence)
         self._count(run, Outcome.INTERRUPTED)
 
     def _let_others(self, queue: _Queue, run: Any, right: Claim) -> None:
         """Give back a run that waits behind a slow one, as if this pass had not touched it."""
-        right.release(attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
+        run.give_back(right, attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
         self._seen.discard(queue.name)
         self.wake()
 

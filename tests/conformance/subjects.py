@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from durable import Backoff, outbox
-from durable.models import Message
+from durable import Backoff, outbox, polling
+from durable.models import Message, Operation
 from durable.run import Run
 
 from .far_side import FAR_SIDE
@@ -31,6 +31,8 @@ class Subject(Protocol):
     model: type[Run]
     in_database: frozenset[str]  # steps that leave one Trace in their receipt's transaction
     outside: frozenset[str]  # steps that call the far side, and say that a repeat is possible
+    at_most_once: frozenset[str]  # of these: steps that are repeated only where a person said that they did not happen
+    parked: frozenset[str]  # further statuses of an open run that nobody holds
     every: Story  # all steps any code of this kind ever had
     stories: tuple[Story, ...]  # lists of steps that the short programs are explored with, small to large
     cancels: bool  # whether staff may cancel a run
@@ -65,6 +67,8 @@ class Jobs:
     cancels = True
     in_database = frozenset({"draw", "tell", "close"})
     outside = frozenset({"call", "tell"})
+    at_most_once: frozenset[str] = frozenset()
+    parked: frozenset[str] = frozenset()
     every = ("draw", "call", "tell", "close")
     stories = (("draw",), ("call",), ("tell",), ("draw", "call"), ("call", "close"), ("draw", "tell", "close"))
     deploys = (
@@ -105,6 +109,8 @@ class Messages:
     model = Message
     in_database: frozenset[str] = frozenset()
     outside = frozenset({_TOPIC})
+    at_most_once: frozenset[str] = frozenset()
+    parked: frozenset[str] = frozenset()
     every = (_TOPIC,)
     stories = ((_TOPIC,),)
     deploys = ((_TOPIC,), (_TOPIC,))
@@ -137,4 +143,59 @@ def _send(message: Message) -> str:
     return handle
 
 
-SUBJECTS: tuple[Subject, ...] = (Jobs(), Messages())
+class Operations:
+    """Operations of others: begun at most once, as the far side here takes no key; looked up after a crash."""
+
+    name = "operation"
+    model = Operation
+    in_database: frozenset[str] = frozenset()
+    outside = frozenset({"begin", "poll"})
+    at_most_once = frozenset({"begin"})
+    parked = frozenset({"running"})
+    every = ("begin", "poll")
+    stories = (("begin",),)  # and the poll that follows
+    deploys = (("begin",), ("begin",))
+    cancels = True
+
+    def make(self) -> Operation:
+        return polling.start(self.name, {"n": 1})
+
+    @contextlib.contextmanager
+    def deployed(self, story: Story) -> Iterator[None]:
+        polling.register(self.name, every=1, give_up_after=3600, find_for=0)(_Distant)
+        yield
+
+    def carries(self, row: dict[str, Any]) -> set[str]:
+        return set(self.every)
+
+    def start(self, key: str) -> Operation:
+        return polling.start(self.name, {"n": 1}, key=key)
+
+    def cancel(self, run: Operation) -> bool:
+        return Operation.objects.get(pk=run.pk).cancel()
+
+    def retry(self, run: Operation) -> bool:
+        """Be the person who looks at the far side, and says what is there."""
+        run = Operation.objects.get(pk=run.pk)
+        if _Distant().find(run):
+            return run.it_happened("handle of begin", by="staff")
+        return run.it_did_not_happen(by="staff")
+
+
+class _Distant(polling.ExternalCall):
+    def begin(self, op: Operation) -> str:
+        FAR_SIDE.refuse(op, "begin")
+        handle = FAR_SIDE.call(op, "begin", op.key)
+        FAR_SIDE.follow(op, "begin")
+        return handle
+
+    def find(self, op: Operation) -> str | None:
+        return next((f"handle of {call.step}" for call in FAR_SIDE.calls(op.pk) if call.step == "begin"), None)
+
+    def poll(self, op: Operation) -> polling.Succeeded:
+        FAR_SIDE.call(op, "poll", op.handle)
+        FAR_SIDE.follow(op, "poll")
+        return polling.Succeeded({"n": 1})
+
+
+SUBJECTS: tuple[Subject, ...] = (Jobs(), Messages(), Operations())
