@@ -21,7 +21,7 @@ from django.utils.translation import ngettext
 
 from . import topics
 from .explain import explain
-from .models import Message, Operation
+from .models import Message, Operation, Pass
 
 __all__ = ["MessageAdmin", "RunAdmin"]
 
@@ -237,4 +237,4 @@ class MessageAdmin(RunAdmin):
         return format_html("<pre>{}{}</pre>", text[:20_000], " …" if len(text) > 20_000 else "")
 
 
-admin.site.register(Operation, RunAdmin)
+admin.site.register([Operation, Pass], RunAdmin)

@@ -172,7 +172,7 @@ class Operation(Run):
                 starts=1,
                 owner=entry["by"],
                 fence=entry["fence"],
-            )  # fmt: skip
+            )
             for entry in self.seen
         ]
         succeeded = self.status == SUCCEEDED

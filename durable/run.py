@@ -165,6 +165,10 @@ class Run(models.Model):
         """Do in one go what the runs of a lane with `together` have in common, before each is concluded by itself."""
 
     @classmethod
+    def at_boot(cls, using: str, wanted: frozenset[str] | None) -> None:
+        """Make due what a boot makes due; `wanted`: only the lanes of these names, because somebody named them."""
+
+    @classmethod
     def maintain(cls, using: str) -> list[str]:
         """
         Mend what no claimer would ever see. Part of every boot pass, and of a watching worker once a minute.

@@ -7,11 +7,12 @@ What is common to all shapes (how a run is claimed, advanced, renewed) is not as
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from durable import Backoff, outbox, polling
-from durable.models import Message, Operation
+from durable import Backoff, outbox, passes, polling
+from durable.models import Message, Operation, Pass
 from durable.run import Run
 
 from .far_side import FAR_SIDE
@@ -198,4 +199,52 @@ class _Distant(polling.ExternalCall):
         return polling.Succeeded({"n": 1})
 
 
-SUBJECTS: tuple[Subject, ...] = (Jobs(), Messages(), Operations())
+class Passes:
+    """Passes: one row that is made again and again; here over a single row, which is the pass's own."""
+
+    name = "pass"
+    model = Pass
+    in_database: frozenset[str] = frozenset()
+    outside = frozenset({"sync"})
+    at_most_once: frozenset[str] = frozenset()
+    parked: frozenset[str] = frozenset()
+    every = ("sync",)
+    stories = (("sync",),)
+    deploys = (("sync",), ("sync",))
+    cancels = False
+
+    def make(self) -> Pass:
+        return self.start(str(uuid.uuid4()))
+
+    @contextlib.contextmanager
+    def deployed(self, story: Story) -> Iterator[None]:
+        yield
+
+    def carries(self, row: dict[str, Any]) -> set[str]:
+        return set()
+
+    def start(self, key: str) -> Pass:
+        if passes.find(key) is None:
+            passes.register(key, at_boot=False)(type("Sweep", (_Sweep,), {"name": key}))
+        return Pass._base_manager.filter(key=key).first() or passes.request(key)
+
+    def cancel(self, run: Pass) -> bool:
+        return False
+
+    def retry(self, run: Pass) -> bool:
+        return Pass._base_manager.get(pk=run.pk).retry()
+
+
+class _Sweep(passes.SyncPass):
+    name = ""
+
+    def rows(self) -> Any:
+        return Pass._base_manager.filter(key=self.name)
+
+    def sync(self, row: Pass) -> None:
+        FAR_SIDE.refuse(row, "sync")
+        FAR_SIDE.call(row, "sync", row.key)
+        FAR_SIDE.follow(row, "sync")
+
+
+SUBJECTS: tuple[Subject, ...] = (Jobs(), Messages(), Operations(), Passes())
