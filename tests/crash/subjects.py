@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.db.models.functions import Now
+
+from durable import polling
+from durable.models import Operation
+
 from .app.models import Effect, Parcel
 
 
@@ -34,6 +39,23 @@ class Subject:
         return len(mine) - len(self.repeatable)
 
 
+def _errand() -> Operation:
+    """Start an operation whose `run()` goes on to its end: it is begun, and looked at when that is due."""
+    operation = polling.start("crash.errand", {})
+
+    def run() -> bool:
+        for _ in range(3):
+            Operation.objects.filter(pk=operation.pk, lease_expires_at__isnull=True, due_at__gt=Now()).update(
+                due_at=Now()
+            )
+            if Operation.run(operation):
+                return True
+        return False
+
+    operation.run = run
+    return operation
+
+
 SUBJECTS = [
     Subject(
         name="job",
@@ -41,5 +63,12 @@ SUBJECTS = [
         start=lambda: Parcel.objects.start(),
         once=frozenset({"weigh", "ship", "bill"}),
         repeatable=frozenset({"ship"}),
-    )
+    ),
+    Subject(
+        name="operation",
+        model=Operation,
+        start=_errand,
+        once=frozenset(),
+        repeatable=frozenset({"begin", "poll"}),
+    ),
 ]

@@ -37,7 +37,8 @@ def outside(job, name: str) -> None:
     CALLED.append(f"outside {name}")
     wire = os.open(os.environ["CRASH_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        os.write(wire, f"{job.pk} {name} {job.key_for(name)}\n".encode())
+        key = job.key_for(name) if isinstance(job, Job) else job.key
+        os.write(wire, f"{job.pk} {name} {key}\n".encode())
     finally:
         os.close(wire)
 
