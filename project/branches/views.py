@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -54,7 +55,7 @@ def branch(request: HttpRequest) -> HttpResponse:
             fault = _("This page is broken. Load it again.")
     shown = {
         "form": form, "fault": fault, "branch": settings.NEON_BRANCH_ID, "asked": "confirm" in request.GET or form.errors,
-        "last": _resets().first(), "going": _resets().filter(settled_at=None).first() or _resets().filter(status="unknown").first(),
+        "last": _resets().first(), "going": _resets().filter(Q(settled_at=None) | Q(status="unknown")).first(),
     }  # fmt: skip
     return render(request, "branches/branch.html", shown, status=422 if form.errors or fault else 200)
 
