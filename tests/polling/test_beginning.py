@@ -6,6 +6,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from durable import AlreadyInFlight, KeyConflict, NotConfigured, Refused, RetryAfter, polling
+from durable.attempt import Outcome, attempt
 from durable.clock import InSeconds
 from durable.contract import Taking, claim
 from durable.models import Operation
@@ -148,6 +149,18 @@ def test_a_worker_that_died_before_it_stamped_has_begun_nothing_so_it_is_begun(k
 
     assert now(operation).status == "succeeded"
     assert far_side.begun == [operation.key]
+
+
+def test_an_owner_that_lost_it_before_its_stamp_begins_nothing(kind, far_side):
+    operation = polling.start(kind(), {})
+    ((run, right),) = claim(Operation, using="default", owner="a/1", lease=60, taking=Taking(pk=operation.pk))
+    Operation.objects.filter(pk=operation.pk).update(lease_expires_at=InSeconds(-1))
+    claim(Operation, using="default", owner="b/2", lease=60, taking=Taking(pk=operation.pk))
+
+    assert attempt(run, right) is Outcome.LOST
+
+    assert far_side.asked == []
+    assert now(operation).begun_at is None
 
 
 @pytest.mark.parametrize("error", [RetryAfter(120, "locked"), NotConfigured("no API key")], ids=["423", "no key"])

@@ -355,6 +355,25 @@ def test_every_decision_is_kept(unknown, far_side):
     assert now(unknown).status == "canceled"
 
 
+@pytest.mark.parametrize("decide", ["look_again", "it_happened"])
+def test_who_held_it_before_a_decision_writes_nothing_after_it(running, far_side, decide):
+    from durable.errors import LostLease
+
+    operation = running()
+    ((_, right),) = claim(Operation, using="default", owner="a/1", lease=60, taking=Taking(pk=operation.pk))
+    right.settle("unknown")
+    arguments = ("op-7",) if decide == "it_happened" else ()
+    assert getattr(now(operation), decide)(*arguments, by="ada") is True
+    before = Operation.objects.values().get(pk=operation.pk)
+
+    assert right.renew() is False
+    for write in (lambda: right.write({"last_error": "late"}), right.release, lambda: right.settle("succeeded")):
+        with pytest.raises(LostLease):
+            write()
+
+    assert Operation.objects.values().get(pk=operation.pk) == before
+
+
 @pytest.mark.parametrize("decide", ["look_again", "it_did_not_happen"])
 def test_a_decision_on_one_that_runs_is_refused(running, decide):
     operation = running()
