@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from durable import AlreadyInFlight, KeyConflict, polling
 from durable.models import Operation
@@ -68,11 +67,14 @@ def reset(request: HttpRequest, pk: uuid.UUID) -> HttpResponse:
     return render(request, "branches/reset.html", {"reset": operation, "progress": progress_of(operation)})
 
 
-@require_POST
 @_staff
 def cancel(request: HttpRequest, pk: uuid.UUID) -> HttpResponse:
-    """Call a reset off: one that has not begun never will; one that has is only watched no longer."""
-    _find(pk).cancel(by=request.user)
+    """Say what calling it off would mean, and do it: not begun, it never will be; begun, it is only watched no longer."""
+    operation = _find(pk)
+    if request.method == "POST":
+        operation.cancel(by=request.user)
+    elif operation.settled_at is None:
+        return render(request, "branches/cancel.html", {"reset": operation})
     return redirect("branches:reset", pk)
 
 
