@@ -41,15 +41,15 @@ def cancel(op: Any, *, by: Any) -> bool:
         if not moved and not (kind and kind.can_cancel):
             note = "no longer watched: the far side cannot be asked to stop, and may finish it"
             free = rows.filter(lease_expires_at__isnull=True)
-            moved = transition(free, "running", "canceled", flight=None, last_error=note, decisions=noted)
+            moved = transition(free, _OPEN, "canceled", flight=None, last_error=note, decisions=noted)
         if not moved:
-            asked = rows.filter(status="running", cancel_asked_at__isnull=True)
-            asked.update(cancel_asked_at=Now(), decisions=noted, updated_at=Now())
+            going = rows.filter(status__in=_OPEN)
+            going.filter(cancel_asked_at__isnull=True).update(cancel_asked_at=Now(), decisions=noted, updated_at=Now())
             # Where nobody holds it, now; else when its owner gives it back.
-            rows.filter(status="running", lease_expires_at__isnull=True).filter(_may_look()).update(due_at=Now())
-            moved = bool(rows.filter(status="running").exists())
+            going.filter(_may_look(), lease_expires_at__isnull=True).update(due_at=Now())
+            moved = bool(going.exists())
     op.refresh_from_db()
-    if op.status == "running":
+    if op.status in _OPEN:
         waking.ring_after_commit(op._state.db or "default")
     return bool(moved)
 

@@ -260,7 +260,7 @@ class Operation(Run):
                 return self._settle(claim, UNKNOWN, reason, kept)
         pause = kind.backoff.delay(self.attempts) if kind and isinstance(error, Exception) else 0.0
         self.give_back(claim, due_in=pause, last_error=clean_text(said), **kept)
-        return RUNNING
+        return RUNNING if self.begun_at is not None or self.handle else QUEUED
 
     def lost(self, claim: Claim) -> bool:
         """Record that the owner before us vanished. Return whether nobody looks any more because of it."""

@@ -219,7 +219,9 @@ class Pass(Run):
         if failed:
             first = self.tally["errors"][0]
             seen = sum(self.tally[name] for name in ("synced", "failed"))
-            message = f"{failed} of {seen} rows failed; the first: {first['row']}: {first['type']}: {first['message']}"
+            message = (
+                f"{failed} of {seen} rows failed; the first: {first['row']}: {first['type']}: {_line(first['message'])}"
+            )
             raise _RowsFailed(message)
         persistently(claim, lambda: claim.settle(DONE, **self._ended(claim), last_error=""))
 
@@ -252,6 +254,7 @@ class _Sweep:
             budget = self.sync.budget
             if budget is not None and time.monotonic() - self._began >= budget:
                 raise Wait(0.0, f"the time budget of {budget:g} s is spent; it goes on behind the key {row.cursor}")
+        self._tell()
 
     def _rows(self) -> Iterator[Any]:
         rows = self.sync.call.rows().order_by("pk")
@@ -311,6 +314,11 @@ def _counted(tally: Mapping[str, Any]) -> str:
 
 def _told(summary: Mapping[str, Any], at: Any) -> str:
     when = f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else "an unknown time"
-    errors = "; ".join(f"{one['row']}: {one['type']}: {one['message'][:80]}" for one in summary["errors"][:3])
+    errors = "; ".join(f"{one['row']}: {one['type']}: {_line(one['message'])}" for one in summary["errors"][:3])
     took = "" if summary.get("took") is None else f" in {summary['took']:g} s"
     return f"Last time it ended at {when}{took}: {_counted(summary)}{f' ({errors})' if errors else ''}."
+
+
+def _line(text: str) -> str:
+    """Return the first line of what an error says, short enough for a sentence with three of them."""
+    return text.strip().partition("\n")[0][:120]

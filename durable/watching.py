@@ -16,7 +16,7 @@ from . import clock
 from .calls import Accepted, Canceled, Failed, Kind, Pending, Succeeded
 from .contract import NOW, Claim, Later
 from .effects import commit, persistently, timed
-from .errors import DurableError, LostLease, NotConfigured, Refused, RetryAfter, Wait
+from .errors import DurableError, LostLease, NotConfigured, Refused, Wait
 from .patience import patience
 from .payloads import BadPayload, check
 from .run import clean_text
@@ -135,7 +135,7 @@ def _keep(op: Any, claim: Claim, answer: Accepted) -> None:
     op.handle, op.seen = answer.handle, _seen(op.seen, answer.status, now, claim)
     kept: dict[str, Any] = {
         "handle": op.handle, "accepted_at": NOW, "accepted_fence": claim.fence, "accepted_by": claim.by, "seen": op.seen,
-        "last_error": "",
+        "last_error": "", "losses": 0,
     }  # fmt: skip
     if answer.status:
         kept["far_status"] = op.far_status = _word(answer.status)
@@ -216,8 +216,8 @@ def _silence(op: Any, kind: Kind, last: str) -> str:
 
 
 def _hold(wait: Wait) -> dict[str, Any]:
-    """Return what keeps others from looking earlier than the far side asked."""
-    return {"held_until": Later(wait.seconds)} if isinstance(wait, RetryAfter) else {}
+    """Return what keeps others from looking earlier than was asked for."""
+    return {"held_until": Later(wait.seconds)}
 
 
 def _seen(seen: list[dict[str, Any]], status: str, now: Any, claim: Claim) -> list[dict[str, Any]]:

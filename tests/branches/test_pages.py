@@ -117,11 +117,27 @@ def test_calling_it_off_before_it_began_is_for_good(staff, neon):
     address = confirm(staff).url
     operation = Operation.objects.get()
 
+    asked = staff.get(reverse("branches:cancel", args=[operation.pk]))
+    assert "Neon has not been asked yet" in text_of(asked)
+    assert Operation.objects.get().status == "queued"
     staff.post(reverse("branches:cancel", args=[operation.pk]))
     look(operation, 2)
 
     assert "The reset was called off" in text_of(staff.get(address))
     assert neon.accepted == []
+
+
+def test_calling_it_off_once_it_began_says_that_neon_may_finish_it(staff, neon):
+    address = confirm(staff).url
+    operation = Operation.objects.get()
+    look(operation)
+
+    asked = staff.get(reverse("branches:cancel", args=[operation.pk]))
+    assert "it may finish all the same" in text_of(asked)
+    staff.post(reverse("branches:cancel", args=[operation.pk]))
+
+    assert "What Neon had begun, Neon may finish" in text_of(staff.get(address))
+    assert [one["by"] for one in now(operation).decisions] == ["eve"]
 
 
 def test_the_history_lists_every_reset_with_its_error_and_pages(staff, front):
