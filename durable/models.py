@@ -2,6 +2,8 @@
 
 from .jobs import Job, JobManager
 from .messages import Attempt, Message
+from .operations import Operation
 from .pauses import Topic
+from .syncing import Pass
 
-__all__ = ["Attempt", "Job", "JobManager", "Message", "Topic"]
+__all__ = ["Attempt", "Job", "JobManager", "Message", "Operation", "Pass", "Topic"]

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from durable import Backoff, outbox, topics
-from durable.models import Message
+from django.db.models.functions import Now
+
+from durable import Backoff, outbox, polling, topics
+from durable.models import Message, Operation
 
 from .app.models import Effect, Parcel
 
@@ -50,6 +52,23 @@ def _of_messages(monkeypatch: Any, budget: Backoff) -> None:
     monkeypatch.setitem(topics._handlers, "crash.letter", spent)
 
 
+def _errand() -> Operation:
+    """Start an operation whose `run()` goes on to its end: it is begun, and looked at when that is due."""
+    operation = polling.start("crash.errand", {})
+
+    def run() -> bool:
+        for _ in range(3):
+            Operation.objects.filter(pk=operation.pk, lease_expires_at__isnull=True, due_at__gt=Now()).update(
+                due_at=Now()
+            )
+            if Operation.run(operation):
+                return True
+        return False
+
+    operation.run = run
+    return operation
+
+
 SUBJECTS = [
     Subject(
         name="job",
@@ -68,5 +87,14 @@ SUBJECTS = [
         repeatable=frozenset({"post"}),
         budget=_of_messages,
         fewest=8,
+    ),
+    Subject(
+        name="operation",
+        model=Operation,
+        start=_errand,
+        once=frozenset(),
+        repeatable=frozenset({"begin", "poll"}),
+        budget=lambda monkeypatch, budget: None,  # looks are not counted, and a beginning is made once
+        fewest=12,
     ),
 ]

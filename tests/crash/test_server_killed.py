@@ -8,6 +8,7 @@ import contextlib
 
 import pytest
 from django.db import DatabaseError, InterfaceError, connections
+from django.db.models.functions import Now
 
 from durable import Backoff, runner
 from durable.runner import Reconciler
@@ -36,6 +37,7 @@ def finish(run) -> None:
         if run.status in run.MACHINE.terminal:
             return
         expire_leases(run)
+        type(run).objects.filter(pk=run.pk, lease_expires_at__isnull=True, due_at__isnull=False).update(due_at=Now())
         boot_pass()
 
 
