@@ -15,7 +15,7 @@ class DurableConfig(AppConfig):
         from . import checks, logs  # noqa: F401 - checks register themselves
 
         logs.connect()
-        autodiscover_modules("outbox")  # each app's handlers, so that every worker knows them
+        autodiscover_modules("outbox", "plans")  # handlers and actions of each app, so that every worker knows them
         # From Django 6.1 on, a project with MAILERS has no EMAIL_BACKEND.
         mailers = getattr(settings, "MAILERS", None)
         named = {settings.EMAIL_BACKEND} if mailers is None else {one.get("BACKEND", "") for one in mailers.values()}

@@ -3,5 +3,6 @@
 from .jobs import Job, JobManager
 from .messages import Attempt, Message
 from .pauses import Topic
+from .planned import Decision, Plan, PlanReceipt
 
-__all__ = ["Attempt", "Job", "JobManager", "Message", "Topic"]
+__all__ = ["Attempt", "Decision", "Job", "JobManager", "Message", "Plan", "PlanReceipt", "Topic"]
