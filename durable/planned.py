@@ -13,12 +13,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from . import actions, deciding, executing, explain, healing, proposing
-from .attempt import Outcome, attempt
+from .attempt import attempt
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim
 from .effects import outside_transaction
@@ -43,6 +43,8 @@ from .verdicts import (
 )
 
 __all__ = ["Decision", "Plan", "PlanReceipt"]
+
+_LOOKS = 3  # how often run() tries to claim a plan that nobody holds
 
 
 class Plan(Run):
@@ -143,12 +145,17 @@ class Plan(Run):
         if not outside_transaction(using):
             message = f"{self}: run() was called inside a transaction, so its receipts could vanish with it. Call it after."
             raise InsideTransaction(message)
-        taking = Taking(pk=self.pk, also=self.can_carry_out(), only=Q(expires_at__gt=Now()))
-        taken = False
-        for pair in claim(type(self), using=using, owner=str(current()), lease=self.lease_seconds(), taking=taking):
-            taken = attempt(*pair) is Outcome.DONE
-        self.heal()
-        return taken or self.status == EXECUTED
+        for _ in range(_LOOKS):
+            taken = self._claim(using)
+            if taken:
+                attempt(*taken[0])
+            self.heal()
+            if taken or self.status != APPROVED or self.standstill():
+                break
+            # A claim never waits, and whoever lost the race to decide holds the row for a moment more. This does.
+            with transaction.atomic(using=using):
+                list(self._row().select_for_update().values("pk"))
+        return bool(self.status == EXECUTED)
 
     def heal(self) -> bool:
         """
@@ -244,6 +251,10 @@ class Plan(Run):
         error = WorkerLost(f"{claim.lost_owner or 'an unknown owner'} vanished with the plan in hand")
         claim.settle(FAILED, **executing.told(self, claim, None, error, INTERRUPTED))
         return True
+
+    def _claim(self, using: str) -> list[tuple[Any, Claim]]:
+        taking = Taking(pk=self.pk, also=self.can_carry_out(), only=Q(expires_at__gt=Now()))
+        return claim(type(self), using=using, owner=str(current()), lease=self.lease_seconds(), taking=taking)
 
     def _row(self) -> RunQuerySet:
         return RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)

@@ -97,8 +97,9 @@ def _of_dataclass(model: Any) -> dict[str, Any]:
 
 
 def _of_type(hint: Any, place: str) -> dict[str, Any]:
-    if hint in _PLAIN:
-        return dict(_PLAIN[hint])
+    plain = next((document for one, document in _PLAIN.items() if one is hint), None)  # a hint may have no hash
+    if plain is not None:
+        return dict(plain)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return _of_dataclass(hint)
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
@@ -113,7 +114,7 @@ def _of_type(hint: Any, place: str) -> dict[str, Any]:
         return {"type": "array", "items": _of_type(parts[0], place)}
     if origin is dict and len(parts) == 2 and parts[0] is str:
         return {"type": "object", "additionalProperties": _of_type(parts[1], place)}
-    if hint in (list, dict):
+    if hint is list or hint is dict:
         return {"type": "array" if hint is list else "object"}
     message = (
         f"{place} is {hint!r}, which JSON does not have. Use str, int, float, bool, None, list[…], dict[str, …], "
@@ -135,8 +136,12 @@ def _build(hint: Any, value: Any) -> Any:
     if origin is dict and isinstance(value, dict):
         return {name: _build(parts[1], part) for name, part in value.items()}
     if origin in (typing.Union, types.UnionType):
-        made = [part for part in parts if dataclasses.is_dataclass(part)]
-        if made and isinstance(value, dict):
-            fits = next((part for part in made if not Schema(part).faults(value)), None)
-            return value if fits is None else _build(fits, value)
+        fits = next((part for part in parts if _fits(part, value)), None)
+        return value if fits is None else _build(fits, value)
     return value
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    from jsonschema import Draft202012Validator
+
+    return bool(Draft202012Validator(_of_type(hint, "")).is_valid(value))

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
 from django.db import connections
 
 from durable import Refused, plans
@@ -12,6 +13,15 @@ from durable.runner import Reconciler
 from durable.shutdown import Shutdown
 from tests.app.models import Effect
 from tests.factories import UserFactory
+
+
+#: Real commits, on our own tables and the accounts': emptying all of them would take longer.
+commits = pytest.mark.django_db(
+    transaction=True,
+    available_apps=[
+        "durable", "documents", "tests.app", "project.accounts", "django.contrib.auth", "django.contrib.contenttypes",
+    ],
+)  # fmt: skip
 
 
 class FarSide:
@@ -81,7 +91,8 @@ def call(far_side):
 
 
 def may_approve(user):
-    user.user_permissions.add(Permission.objects.get(codename="approve_plan", content_type__app_label="durable"))
+    kind = ContentType.objects.get_for_model(Plan)
+    user.user_permissions.add(Permission.objects.get_or_create(codename="approve_plan", content_type=kind)[0])
     return type(user).objects.get(pk=user.pk)
 
 

@@ -6,11 +6,12 @@ import pytest
 from django.db import IntegrityError, OperationalError, connection
 
 from durable import InsideTransaction, Refused, Wait, plans
+from durable.effects import outside_transaction
 from durable.models import Decision, Plan
 from durable.testing import expire_leases
 from tests.app.models import Effect
 
-from .conftest import drain, effects, kinds, refuse, take
+from .conftest import commits, drain, effects, kinds, refuse, take
 
 pytestmark = pytest.mark.django_db
 
@@ -293,7 +294,7 @@ def test_an_external_action_is_called_outside_a_transaction_with_a_key_of_plan_a
     plans.forget("call")
 
     def watch(args, context):
-        seen.append(connection.in_atomic_block)
+        seen.append(outside_transaction(context.using))
         return far_side_call(args, context)
 
     plans.action("call", external="keyed")(watch)
@@ -302,7 +303,7 @@ def test_an_external_action_is_called_outside_a_transaction_with_a_key_of_plan_a
 
     assert plan.run()
 
-    assert seen == [False, False]
+    assert seen == [True, True]
     assert far_side.keys == [f"durable.plan:{plan.pk}:1", f"durable.plan:{plan.pk}:2"]
     assert [r.guarantee for r in plan.step_receipts()] == ["exactly once", "keyed", "keyed"]
     assert [r.starts for r in plan.step_receipts()] == [1, 1, 1]
@@ -385,6 +386,7 @@ def test_a_receipt_that_stands_in_the_way_takes_the_effect_with_it(noted, bodies
     assert plan.status == "failed"
 
 
+@commits
 def test_what_leaves_the_database_waits_for_the_commit(noted, bodies):
     """B18: on_commit of a failed step is dropped with its savepoint."""
     from django.db import transaction
