@@ -51,7 +51,7 @@ class Context:
     """What an action knows besides its arguments."""
 
     def __init__(self, plan: Any, position: int, *, using: str, executing: bool = False, approver: Any = None) -> None:
-        self.plan_id = str(plan.pk)
+        self.plan = plan  # for reading: it is frozen
         self.position = position
         self.key: str = plan.key_for(position)  # for an external call: the same on every attempt
         self.using = using
@@ -59,6 +59,11 @@ class Context:
         self.approver = approver  # the user who approved it, or had it resumed
         self.outputs: dict[int, Any] = {}  # what earlier steps returned, by position
         self.versions: dict[tuple[str, str], Any] = {}
+
+    @property
+    def plan_id(self) -> str:
+        """The plan's id, as text."""
+        return str(self.plan.pk)
 
     def baseline(self, kind: str, pk: Any) -> Any:
         """
