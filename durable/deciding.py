@@ -87,7 +87,12 @@ def may(plan: Any, by: Any, *, to_grant: bool = False) -> None:
 def record(plan: Any, verb: str, by: Any, reason: str = "") -> Any:
     """Add a decision to the plan's record, in the caller's transaction. It holds names, so it outlives accounts."""
     return plan.decisions.using(plan._state.db).create(
-        plan_id=plan.pk, verb=verb, by_id=_id_of(by), by=_name_of(by), digest=plan.digest, reason=clean_text(reason, 2_000)
+        plan_id=plan.pk,
+        verb=verb,
+        by_id=_id_of(by),
+        by=_name_of(by),
+        digest=plan.digest,
+        reason=clean_text(reason, 2_000),
     )
 
 

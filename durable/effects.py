@@ -47,7 +47,7 @@ def commit(claim: Claim, column: str | Callable[[], bool], work: Callable[[], T]
         Exception: whatever the work raised; nothing was written.
     """
     connection: Any = connections[claim.alias]
-    wrote = column if callable(column) else functools.partial(claim.wrote, column)
+    wrote: Callable[[], bool] = column if callable(column) else functools.partial(claim.wrote, column)
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
@@ -69,7 +69,7 @@ def commit(claim: Claim, column: str | Callable[[], bool], work: Callable[[], T]
             if claim.timed_out:
                 message = f"the step outlived its timeout; its transaction was rolled back ({_first_line(error)})"
                 raise StepTimeout(message) from error
-            if finished and persistently(claim, wrote):
+            if finished and bool(persistently(claim, wrote)):
                 logger.exception("after commit kind=%s pk=%s receipt=%s", claim.model._meta.label, claim.pk, column)
                 return finished[0]
             if not undone_by_the_database(error, connection, raw):

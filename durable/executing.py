@@ -337,8 +337,8 @@ def said_of(error: BaseException, external: str | None) -> str:
 
 def _still_allowed(granted: Any, known: list[Any]) -> Any:
     """Return the user who approved, as they are now. Raises NotAsApproved where they may not any more."""
-    users = get_user_model()
-    user = users._base_manager.filter(pk=granted.by_id or None).first()
+    users: Any = get_user_model()
+    user: Any = users._base_manager.filter(pk=granted.by_id or None).first()
     if user is None:
         _refuse(f"the account of {granted.by}, who approved it, is gone")
     needed = [PERMISSION, *dict.fromkeys(action.permission for action in known if action.permission)]

@@ -143,7 +143,9 @@ class Plan(Run):
         """
         using = self._state.db or "default"
         if not outside_transaction(using):
-            message = f"{self}: run() was called inside a transaction, so its receipts could vanish with it. Call it after."
+            message = (
+                f"{self}: run() was called inside a transaction, so its receipts could vanish with it. Call it after."
+            )
             raise InsideTransaction(message)
         for _ in range(_LOOKS):
             taken = self._claim(using)

@@ -27,7 +27,6 @@ from .errors import NotAllowed, NotProposed, TargetMoved
 from .verdicts import Issue, Ruling, StepReceipt, Target
 
 if TYPE_CHECKING:
-    from .executing import Context
     from .planned import Plan
 
 __all__ = [

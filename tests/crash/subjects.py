@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from durable.models import Plan
+
+from .app import plans
 from .app.models import Effect, Parcel
 
 
@@ -20,6 +23,7 @@ class Subject:
     start: Callable[[], Any]
     once: frozenset[str]  # effects in the database: exactly once
     repeatable: frozenset[str]  # effects outside: at least once, always under one key
+    decide: Callable[[Any], bool] = lambda run: False  # what a person does to a run that stopped for one
 
     def check(self, run: Any, ledger: Path) -> int:
         """Assert that everything happened, and nothing twice that must not. Return how many outside effects were repeats."""
@@ -41,5 +45,13 @@ SUBJECTS = [
         start=lambda: Parcel.objects.start(),
         once=frozenset({"weigh", "ship", "bill"}),
         repeatable=frozenset({"ship"}),
-    )
+    ),
+    Subject(
+        name="plan",
+        model=Plan,
+        start=plans.start,
+        once=frozenset({"weigh", "bill"}),
+        repeatable=frozenset({"ship"}),
+        decide=plans.resume,
+    ),
 ]

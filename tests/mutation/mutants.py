@@ -287,12 +287,12 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "contract", '        where += f" AND {column[unless]} IS NULL"\n', "        pass\n", LATE_COMMIT
     ),
     "a late COMMIT that is not looked for": _in(
-        "effects", "if finished and claim.wrote(column):", "if False:", LATE_COMMIT
+        "effects", "if finished and wrote():", "if False:", LATE_COMMIT
     ),
     "a late COMMIT that ends the attempt": _in("effects", "claim.lost = False  #", "pass  #", LATE_COMMIT),
     "an error after COMMIT that undoes the record": _in(
         "effects",
-        "if finished and bool(persistently(claim, lambda: claim.wrote(column))):",
+        "if finished and bool(persistently(claim, wrote)):",
         "if False:",
         "tests/durable/test_transactions.py::test_an_on_commit_callback_that_raises_does_not_undo_the_receipt",
     ),

@@ -14,7 +14,6 @@ from durable.shutdown import Shutdown
 from tests.app.models import Effect
 from tests.factories import UserFactory
 
-
 #: Real commits, on our own tables and the accounts': emptying all of them would take longer.
 commits = pytest.mark.django_db(
     transaction=True,
@@ -80,7 +79,12 @@ def note(bodies):
     return "note"
 
 
-NOTE = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": False}
+NOTE = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
 
 
 @pytest.fixture

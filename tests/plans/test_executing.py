@@ -288,7 +288,9 @@ def test_a_receipt_beyond_the_plan_is_noticed(noted):
 # External actions -----------------------------------------------------------------------------------------------------
 
 
-def test_an_external_action_is_called_outside_a_transaction_with_a_key_of_plan_and_position(call, note, staff, far_side):
+def test_an_external_action_is_called_outside_a_transaction_with_a_key_of_plan_and_position(
+    call, note, staff, far_side
+):
     seen = []
     far_side_call = far_side.__call__
     plans.forget("call")
@@ -374,7 +376,13 @@ def test_a_receipt_that_stands_in_the_way_takes_the_effect_with_it(noted, bodies
 
     def intrude(context):
         Plan.objects.get(pk=context.plan_id).log.create(
-            plan_id=context.plan_id, position=context.position, action="note", guarantee="", kind="ok", fence=9, owner="x"
+            plan_id=context.plan_id,
+            position=context.position,
+            action="note",
+            guarantee="",
+            kind="ok",
+            fence=9,
+            owner="x",
         )
 
     plan = noted(2)

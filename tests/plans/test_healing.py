@@ -226,7 +226,9 @@ def test_a_plan_killed_at_any_statement_shows_what_happened_and_is_resumed_to_it
         expire_leases(plan)
         plan.heal()
         receipts = plan.step_receipts()
-        assert effects(plan) == [r.output["noted"] for r in receipts if r.kind == "ok" and r.step == "note"], crash.boundary
+        assert effects(plan) == [r.output["noted"] for r in receipts if r.kind == "ok" and r.step == "note"], (
+            crash.boundary
+        )
         calls = [line for line in (ledger.read_text() if ledger.exists() else "").splitlines() if str(plan.pk) in line]
         assert not calls or receipts[1].kind, f"{crash.boundary}: a call without a trace of it"
         if plan.status == "failed":

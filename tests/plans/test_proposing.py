@@ -195,15 +195,12 @@ def test_an_expiry_that_is_no_time_is_refused(note, seconds):
         plans.propose([(note, {"text": "x"})], expires_in=seconds)
 
 
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53) + 1, 2**53 - 1)
-    | st.floats(-1e9, 1e9)
-    | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=5), inner, max_size=3),
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-1e9, 1e9) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=150)
