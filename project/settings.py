@@ -37,6 +37,7 @@ INSTALLED_APPS = [
     "project.accounts",
     "project.desk",
     "project.notifications",
+    "project.plans",
 ]
 
 MIDDLEWARE = [

@@ -7,5 +7,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("documents/", include("documents.urls")),
     path("desk/", include("project.desk.urls")),
+    path("plans/", include("project.plans.urls")),
     path("", include("project.accounts.urls")),
 ]

@@ -51,7 +51,7 @@ class Sight:
         plain = {
             name: _timeless(value)
             for name, value in sorted(self.row.items())
-            if name not in ("id", "updated_at", "created_at", "due_at", "lease_expires_at")
+            if name not in ("id", "digest", "updated_at", "created_at", "due_at", "lease_expires_at")
         }
         calls = tuple((call.step, call.fence) for call in self.calls)
         receipts = sorted((step, seen.at is not None, seen.fence) for step, seen in self.receipts.items())

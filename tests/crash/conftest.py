@@ -9,7 +9,8 @@ from django.test.utils import override_settings
 from .server import migrated_server, orm_on
 from .workers import QUICK, Workers
 
-TABLES = "crash_effect, crash_parcel, crash_chore, crash_call, crash_trouble, durable_plan, durable_planreceipt, durable_decision"
+PLANS = "durable_plan, durable_planreceipt, durable_decision"
+TABLES = f"crash_effect, crash_parcel, crash_chore, crash_call, crash_trouble, {PLANS}"
 
 
 @pytest.fixture(scope="module")

@@ -286,9 +286,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "a receipt that may be written twice": _in(
         "contract", '        where += f" AND {column[unless]} IS NULL"\n', "        pass\n", LATE_COMMIT
     ),
-    "a late COMMIT that is not looked for": _in(
-        "effects", "if finished and wrote():", "if False:", LATE_COMMIT
-    ),
+    "a late COMMIT that is not looked for": _in("effects", "if finished and wrote():", "if False:", LATE_COMMIT),
     "a late COMMIT that ends the attempt": _in("effects", "claim.lost = False  #", "pass  #", LATE_COMMIT),
     "an error after COMMIT that undoes the record": _in(
         "effects",
