@@ -91,6 +91,7 @@ def send(args: Mail, context) -> dict[str, Any]:
 @dataclass
 class Customer:
     email: Email
+    payment_method: Annotated[str, {"pattern": "^pm_"}]
 
 
 @plans.action(
@@ -99,7 +100,7 @@ class Customer:
 )  # fmt: skip
 def open_customer(args: Customer, context) -> dict[str, Any]:
     """Open the customer this step's key stands for."""
-    customer = billing.create_customer(args.email, "pm_card_visa", key=context.key)
+    customer = billing.create_customer(args.email, args.payment_method, key=context.key)
     return {"customer": customer, "undo": {"customer": customer}}
 
 

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from durable import plans
+from durable import healing, plans
 from durable.attempt import Outcome, attempt
-from durable.contract import LostLease
+from durable.contract import claim
+from durable.errors import LostLease, NotAsApproved, StepTimeout
 from durable.models import Plan
 from durable.testing import expire_leases, in_child
 
@@ -136,6 +137,56 @@ def test_an_owner_that_was_healed_away_writes_nothing_into_a_resumed_plan(noted,
     assert attempt(newer, its_right) is Outcome.DONE
 
     assert effects(plan) == ["n0", "n1"]
+
+
+@pytest.mark.parametrize("position", [None, 0])
+@pytest.mark.parametrize(
+    "error", [NotAsApproved("changed"), SystemExit(), StepTimeout("slow")], ids=lambda e: type(e).__name__
+)
+def test_no_end_of_a_late_owner_is_written(error, position, noted, bodies, staff):
+    plan = noted(2)
+    claimed, right = vanish_in(plan, 0, bodies)
+    expire_leases(plan)
+    plan.heal()
+    plan.resume(by=staff)
+    take(plan)
+    plan.refresh_from_db()
+    before = plan.answer()
+    claimed.position_in_hand = position
+
+    with pytest.raises(LostLease):
+        claimed.fail(right, error)
+
+    plan.refresh_from_db()
+    assert plan.answer() == before
+    assert plan.status == "executing"
+
+
+def test_no_worker_takes_a_plan_whose_owner_vanished_or_whose_time_is_over(noted, bodies):
+    """Whatever maintenance has seen of it so far: the claim itself leaves it alone."""
+    from .test_deciding import late
+
+    lapsed, expired = noted(1), noted(1)
+    vanish_in(lapsed, 0, bodies)
+    expire_leases(lapsed)
+    late(expired)
+    (lane,) = Plan.lanes("default")
+
+    taken = claim(Plan, using="default", owner="w", lease=5.0, limit=10, taking=lane.taking(ahead=True))
+
+    assert taken == []
+
+
+def test_a_plan_that_was_given_back_meanwhile_is_not_taken_for_one_whose_owner_vanished(noted):
+    plan = noted(1)
+    claimed, right = take(plan)
+    seen = Plan.objects.get(pk=plan.pk)
+    right.release()
+
+    assert not healing.heal(seen)
+
+    plan.refresh_from_db()
+    assert plan.status == "approved"
 
 
 def test_an_external_call_that_was_begun_is_told_as_one_that_may_have_happened(call, note, staff, far_side):

@@ -42,7 +42,7 @@ def sheet():
 
 @pytest.fixture
 def steps(contact, sheet):
-    """Three of the four actions; the fourth calls Stripe, see test_browser."""
+    """Three of the four actions; the fourth calls Stripe, see tests/client/test_plans.py."""
     return [
         ["contact.rename", {"id": contact.pk, "name": "Ada Lovelace"}],
         ["document.change", {"kind": "sheet", "key": "budget", "content": {"cells": {"A1": 2}}}],
@@ -177,8 +177,10 @@ def test_the_page_says_in_words_what_will_happen_to_what_and_what_can_be_undone(
 
     html = client.get(reverse("plans:plan", args=[plan.pk])).content.decode()
 
-    for part in ("Tidy up &lt;now&gt;", "Rename contact", "Changes contact “Augusta King”, as it is at version 1.",
-                 "low risk", "can be taken back", "cannot be taken back", "happens exactly once", "Approve these steps"):  # fmt: skip
+    for part in (
+        "Tidy up &lt;now&gt;", "Rename contact", "Changes contact “Augusta King”, as it is at version 1.", "low risk",
+        "can be taken back", "cannot be taken back", "happens exactly once", "Approve these steps",
+    ):  # fmt: skip
         assert part in html, part
 
 
