@@ -34,6 +34,8 @@ _WORDS = {
     "": _("not run"),
 }
 
+_RISKS = {"low": _("low risk"), "medium": _("medium risk"), "high": _("high risk")}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
@@ -167,17 +169,17 @@ class PlanAdmin(RunAdmin):
         """Each step as the approver reads it, and its receipt."""
         rows = (
             (
-                _MARKS[receipt.kind], receipt.position + 1, receipt.words, _facts(step), receipt.guarantee,
-                _WORDS[receipt.kind], f"{receipt.recorded_at:%Y-%m-%d %H:%M:%S} UTC" if receipt.recorded_at else "–",
-                "–" if receipt.took is None else f"{receipt.took:.1f} s", receipt.starts or "–", receipt.owner or "–",
-                receipt.error or _shown(receipt.output),
+                f"{_MARKS[receipt.kind]} {receipt.position + 1}",
+                receipt.words,
+                _targets(step) or "–",
+                _promise(step, receipt),
+                _WORDS[receipt.kind],
+                _record(receipt) or "–",
+                receipt.error or _shown(receipt.output) or "–",
             )
             for step, receipt in zip(plan.steps, plan.step_receipts(), strict=True)
-        )  # fmt: skip
-        titles = (
-            "", _("no."), _("step"), _("changes"), _("guarantee"), _("result"), _("when"), _("took"), _("starts"), _("by"),
-            _("output or reason"),
-        )  # fmt: skip
+        )
+        titles = ("", _("step"), _("changes"), _("promise"), _("result"), _("recorded"), _("output or reason"))
         return _table(titles, rows)
 
     @admin.display(description=_("Decisions"))
@@ -251,11 +253,24 @@ def _lawful(plan: Any) -> list[str]:
     return [name for name, verb in VERBS.items() if verb.may(plan)]
 
 
-def _facts(step: dict[str, Any]) -> str:
-    targets = [f"{one['label'] or one['kind'] + ' ' + one['id']} (version {one['version']})" for one in step["targets"]]
+def _targets(step: dict[str, Any]) -> str:
     return "; ".join(
-        [*targets, f"risk {step['risk']}", "can be taken back" if step["undo"] else "cannot be taken back"]
+        f"{one['label'] or one['kind'] + ' ' + one['id']} (version {one['version']})" for one in step["targets"]
     )
+
+
+def _promise(step: dict[str, Any], receipt: Any) -> str:
+    undo = _("can be taken back") if step["undo"] else _("cannot be taken back")
+    return f"{receipt.guarantee}; {_RISKS[step['risk']]}; {undo}"
+
+
+def _record(receipt: Any) -> str:
+    said = [f"{receipt.recorded_at:%H:%M:%S} UTC"] if receipt.recorded_at else []
+    if receipt.took is not None:
+        said.append(f"{receipt.took:.1f} s")
+    if receipt.starts > 1:
+        said.append(str(_("%(starts)s starts ⚠") % {"starts": receipt.starts}))
+    return ", ".join([*said, receipt.owner] if receipt.owner else said)
 
 
 def _shown(output: Any) -> str:

@@ -52,12 +52,12 @@ def worker(site_environment, stripe_front, tmp_path):  # noqa: F811
     started = []
 
     def start(*options):
-        log = (tmp_path / f"worker-{len(started)}.log").open("wb")
         env = {**site_environment, "STRIPE_API_BASE": stripe_front.url, "DURABLE_LEASE": "60"}
         command = [sys.executable, "manage.py", "reconcile", "--kind", "durable.plan", *options]
-        process = subprocess.Popen(
-            command, env=env, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        with (tmp_path / f"worker-{len(started)}.log").open("wb") as log:
+            process = subprocess.Popen(
+                command, env=env, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
         started.append(process)
         return process
 
@@ -138,16 +138,17 @@ def test_a_plan_is_approved_in_the_admin_killed_in_the_middle_resumed_and_its_pa
 
     # A worker begins, and is killed while Stripe works on its call.
     before = len(stripe_front.calls())
-    stripe_front.delay_next("POST", "/v1/customers", seconds=4)
+    stripe_front.delay_next("POST", "/v1/customers", seconds=6)
     process = worker("--watch")
     until(lambda: plan.log.filter(kind="begun").exists(), "the worker to call Stripe", seconds=40)
-    page.wait_for_function("document.querySelector('h1').innerText.startsWith('Being executed')")  # by itself
+    page.wait_for_function("() => document.querySelector('h1').innerText.startsWith('Being executed')")  # by itself
     assert told(page) == ("Being executed", ["done", "done", "now", "next"])
-    look(page, "3-executing")
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    assert told(page) == ("Being executed", ["done", "done", "now", "next"]), "as far as anybody can know"
+    look(page, "3-executing")
     assert worker().wait(60) == 1, "a boot pass says that a person must look"
-    page.wait_for_function("document.querySelector('h1').innerText.startsWith('Interrupted')")  # by itself
+    page.wait_for_function("() => document.querySelector('h1').innerText.startsWith('Interrupted')")  # by itself
     assert told(page) == ("Interrupted", ["done", "done", "doubt", "never"])
     assert "2 of 4 steps are done and stay done; nothing was rolled back." in page.inner_text(".lead")
     look(page, "4-interrupted")

@@ -49,7 +49,7 @@ def test_a_plan_that_waits_is_told_in_words_with_its_buttons(admin, note, call):
     for part in (
         "Note milk",
         "Call with 3",
-        "risk high",
+        "high risk",
         "cannot be taken back",
         "keyed",
         "proposed",

@@ -179,7 +179,7 @@ def test_no_worker_takes_a_plan_whose_owner_vanished_or_whose_time_is_over(noted
 
 def test_a_plan_that_was_given_back_meanwhile_is_not_taken_for_one_whose_owner_vanished(noted):
     plan = noted(1)
-    claimed, right = take(plan)
+    _, right = take(plan)
     seen = Plan.objects.get(pk=plan.pk)
     right.release()
 
