@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from . import actions, waking
@@ -31,7 +32,7 @@ from .verdicts import (
     Ruling,
 )
 
-__all__ = ["approve", "may", "record", "reject", "resume"]
+__all__ = ["approve", "may", "record", "reject", "resume", "taken_back_by"]
 
 
 def approve(plan: Any, by: Any) -> Ruling:
@@ -58,7 +59,18 @@ def resume(plan: Any, by: Any, reason: str) -> Ruling:
         "expires_at": InSeconds(float(setting("PLAN_EXPIRES"))),
     }  # fmt: skip
     rows = plan._row().filter(cause=INTERRUPTED, digest=digest_of(plan))
-    return _decide(plan, rows, FAILED, APPROVED, RESUMED, by, reason, fresh)
+    with transaction.atomic(using=plan._state.db):
+        # Whoever proposes to take it back holds the same lock: a plan goes on or is taken back, never both.
+        list(plan._row().select_for_update().values("pk"))
+        if taken_back_by(plan).exists():
+            rows = rows.none()
+        return _decide(plan, rows, FAILED, APPROVED, RESUMED, by, reason, fresh)
+
+
+def taken_back_by(plan: Any) -> Any:
+    """Return the compensations of a plan that have done something of it, or still may."""
+    over = Q(status__in=(REJECTED, EXPIRED)) | Q(status__in=(PENDING, APPROVED), fence=0, expires_at__lte=Now())
+    return type(plan)._base_manager.using(plan._state.db).filter(compensates=plan).exclude(over)
 
 
 def may(plan: Any, by: Any, *, to_grant: bool = False) -> None:
@@ -125,6 +137,9 @@ def _lost(plan: Any, source: str, seen: str) -> Ruling:
     if plan.status == EXPIRED:
         why = f"The plan expired at {plan.expires_at:%Y-%m-%d %H:%M:%S} UTC; propose it anew."
         return Ruling(mine=False, verdict=EXPIRED, by="", at=plan.settled_at, sentence=why)
+    if source == FAILED and plan.status == FAILED and taken_back_by(plan).exists():
+        why = "The plan is being taken back, so it cannot go on. Reject what takes it back first."
+        return Ruling(mine=False, verdict=FAILED, by="", at=None, sentence=why)
     if last is not None and last.verb in (APPROVED, REJECTED, RESUMED):
         why = f"Already decided: {_sentence(last)}"
         return Ruling(mine=False, verdict=last.verb, by=last.by, at=last.at, sentence=why)

@@ -66,6 +66,14 @@ def propose(
 def compensate(plan: Any, *, by: Any, expires_in: float | timedelta | None) -> Any:
     """Propose what takes a plan's ok steps back, last first; see `Plan.compensate`."""
     deciding.may(plan, by)
+    with transaction.atomic(using=plan._state.db):
+        # Whoever has it go on holds the same lock: a plan goes on or is taken back, never both.
+        list(plan._row().select_for_update().values("pk"))
+        plan.refresh_from_db()
+        return _compensate(plan, by, expires_in)
+
+
+def _compensate(plan: Any, by: Any, expires_in: float | timedelta | None) -> Any:
     if plan.settled_at is None:
         message = f"{plan} is {plan.status}; only what has ended can be compensated"
         raise NotProposed([Issue(position=None, place="", message=message)])
@@ -73,7 +81,7 @@ def compensate(plan: Any, *, by: Any, expires_in: float | timedelta | None) -> A
     for one in before:
         one.heal()
         if one.settled_at is None:
-            return one
+            return one  # it waits, or runs, already
     done = {receipt.position: receipt for receipt in plan.log.using(plan._state.db).filter(kind=OK)}
     undone = {
         earlier.steps[receipt.position]["of"]

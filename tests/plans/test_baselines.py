@@ -198,6 +198,32 @@ def test_a_rejected_compensation_may_be_proposed_again(rename, account, staff):
     assert plan.compensate(by=staff).pk != first.pk
 
 
+def test_a_plan_goes_on_or_is_taken_back_and_never_both(rename, account, note, bodies, staff):
+    class Gone(BaseException): ...
+
+    def gone(_):
+        raise Gone
+
+    plan = approved([(rename, {"id": account.pk, "name": "a"}), (note, {"text": "x"})], staff)
+    bodies[1] = gone
+    claimed, right = take(plan)
+    with pytest.raises(Gone):
+        claimed.advance(right)
+    bodies.clear()
+    expire_leases(plan)
+    plan.heal()
+
+    back = plan.compensate(by=staff)
+    refused = plan.resume(by=staff)
+    assert not refused
+    assert "is being taken back" in refused.sentence
+
+    back.reject(by=staff)
+    assert plan.resume(by=staff)
+    with pytest.raises(plans.NotProposed, match="only what has ended"):
+        plan.compensate(by=staff)
+
+
 def test_what_has_no_undo_or_has_not_ended_cannot_be_compensated(noted, staff):
     open_one, done = noted(1), noted(1)
     done.run()
