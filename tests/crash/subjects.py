@@ -2,11 +2,15 @@
 Subjects: the shapes under fire. One entry each; every test of what any run must survive is parametrized with them.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from durable import Backoff, outbox, topics
+from durable.models import Message
 
 from .app.models import Effect, Parcel
 
@@ -20,6 +24,8 @@ class Subject:
     start: Callable[[], Any]
     once: frozenset[str]  # effects in the database: exactly once
     repeatable: frozenset[str]  # effects outside: at least once, always under one key
+    budget: Callable[[Any, Backoff], None]  # (monkeypatch, spacing and number of attempts): what its code allows a run
+    fewest: int  # boundaries it has at the least: fewer, and the test has looked at nothing
 
     def check(self, run: Any, ledger: Path) -> int:
         """Assert that everything happened, and nothing twice that must not. Return how many outside effects were repeats."""
@@ -34,6 +40,16 @@ class Subject:
         return len(mine) - len(self.repeatable)
 
 
+def _of_jobs(monkeypatch: Any, budget: Backoff) -> None:
+    monkeypatch.setattr(Parcel, "backoff", budget)
+
+
+def _of_messages(monkeypatch: Any, budget: Backoff) -> None:
+    handler = topics.find("crash.letter")
+    spent = dataclasses.replace(handler, attempts=budget.attempts, backoff=budget)
+    monkeypatch.setitem(topics._handlers, "crash.letter", spent)
+
+
 SUBJECTS = [
     Subject(
         name="job",
@@ -41,5 +57,16 @@ SUBJECTS = [
         start=lambda: Parcel.objects.start(),
         once=frozenset({"weigh", "ship", "bill"}),
         repeatable=frozenset({"ship"}),
-    )
+        budget=_of_jobs,
+        fewest=15,
+    ),
+    Subject(
+        name="message",
+        model=Message,
+        start=lambda: outbox.post("crash.letter", {"to": "Ada"}),
+        once=frozenset(),
+        repeatable=frozenset({"post"}),
+        budget=_of_messages,
+        fewest=8,
+    ),
 ]
