@@ -109,6 +109,19 @@ def test_settled_ones_are_left_out_and_none_left_is_said(client, three):
     assert "None of these conflicts is open." in html
 
 
+def test_c80_nothing_on_the_page_that_asks_is_markup(client):
+    bad = "<img src=x onerror=alert(1)>"
+    save("base", 0, key=bad)
+    save("stored", 1, key=bad, by=Person(username="bob"))
+    kept = save("mine", 1, key=bad, by=Person(username=bad), writer="tab").conflict_id
+
+    html, form = asked(client, [Conflict.objects.get(pk=kept)])
+    done = client.post(reverse(LIST), form | {"settle": "1", "reason": bad}, follow=True).content.decode()
+
+    assert bad not in html + done
+    assert "&lt;img" in html
+
+
 def test_it_needs_the_permission_to_settle(three):
     reader = Person(username="looker", is_staff=True)
     reader.user_permissions.add(Permission.objects.get(codename="view_conflict"))
