@@ -94,6 +94,7 @@ class Shutdown:
         self._watcher.start()
 
     def _after_grace(self) -> None:
+        logger.info("asked to stop signal=%s grace=%g", self.name, self.grace)
         for wake in self._wakers:
             wake()
         if not self._over.wait(self.grace):

@@ -2,6 +2,7 @@
 Subjects: the shapes under fire. One entry each; every test of what any run must survive is parametrized with them.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from durable import polling
-from durable.models import Operation
+from durable import Backoff, outbox, polling, topics
+from durable.models import Message, Operation
 
 from .app.models import Effect, Parcel
 
@@ -25,6 +26,8 @@ class Subject:
     start: Callable[[], Any]
     once: frozenset[str]  # effects in the database: exactly once
     repeatable: frozenset[str]  # effects outside: at least once, always under one key
+    budget: Callable[[Any, Backoff], None]  # (monkeypatch, spacing and number of attempts): what its code allows a run
+    fewest: int  # boundaries it has at the least: fewer, and the test has looked at nothing
 
     def check(self, run: Any, ledger: Path) -> int:
         """Assert that everything happened, and nothing twice that must not. Return how many outside effects were repeats."""
@@ -37,6 +40,20 @@ class Subject:
         assert {name for name, _ in mine} == self.repeatable, f"outside effects {mine}"
         assert len(set(mine)) == len(self.repeatable), f"an outside effect had two keys: {mine}"
         return len(mine) - len(self.repeatable)
+
+
+def _of_jobs(monkeypatch: Any, budget: Backoff) -> None:
+    monkeypatch.setattr(Parcel, "backoff", budget)
+
+
+def _of_messages(monkeypatch: Any, budget: Backoff) -> None:
+    handler = topics.find("crash.letter")
+    spent = dataclasses.replace(handler, attempts=budget.attempts, backoff=budget)
+    monkeypatch.setitem(topics._handlers, "crash.letter", spent)
+
+
+def _of_operations(monkeypatch: Any, budget: Backoff) -> None:
+    """Nothing: an operation has no budget of looks."""
 
 
 def _errand() -> Operation:
@@ -63,6 +80,17 @@ SUBJECTS = [
         start=lambda: Parcel.objects.start(),
         once=frozenset({"weigh", "ship", "bill"}),
         repeatable=frozenset({"ship"}),
+        budget=_of_jobs,
+        fewest=15,
+    ),
+    Subject(
+        name="message",
+        model=Message,
+        start=lambda: outbox.post("crash.letter", {"to": "Ada"}),
+        once=frozenset(),
+        repeatable=frozenset({"post"}),
+        budget=_of_messages,
+        fewest=8,
     ),
     Subject(
         name="operation",
@@ -70,5 +98,7 @@ SUBJECTS = [
         start=_errand,
         once=frozenset(),
         repeatable=frozenset({"begin", "poll"}),
+        budget=_of_operations,
+        fewest=15,
     ),
 ]
