@@ -50,6 +50,8 @@ def carry_on(op: Any, claim: Claim, kind: Kind) -> None:
         Exception: what the call raised; `op.in_hand` names it: begin, find, cancel or poll.
     """
     claim.check()
+    if op.status in op.MACHINE.terminal:
+        raise claim.lost_lease()
     if not op.handle:
         if op.begun_at is None:
             _stamp(op, claim)
@@ -146,6 +148,7 @@ def _keep(op: Any, claim: Claim, answer: Accepted) -> None:
         # The run goes on without us, and looks the operation up. Where it cannot, a person finds the handle here.
         logger.warning("answer came too late kind=%s pk=%s handle=%s", op.kind, op.pk, answer.handle)
         raise
+    op.accepted_at, op.accepted_fence, op.accepted_by, op.losses, op.last_error = now, claim.fence, claim.by, 0, ""
 
 
 def _answer(answer: Any, method: str) -> Accepted:
@@ -165,7 +168,7 @@ def _ask_to_cancel(op: Any, claim: Claim, kind: Kind) -> bool:
     if not kind.can_cancel:
         note = "no longer watched: the far side cannot be asked to stop, and may finish it"
         persistently(claim, lambda: claim.settle(CANCELED, last_error=note, flight=None))
-        op.settled_as = CANCELED
+        op.status = op.settled_as = CANCELED
         return False
     note = ""
     try:
@@ -205,9 +208,10 @@ def _poll(op: Any, claim: Claim, kind: Kind) -> None:
     if isinstance(outcome, Canceled):
         looked["last_error"] = clean_text(outcome.reason)
         persistently(claim, lambda: claim.settle(CANCELED, **looked))
-        op.settled_as = CANCELED
+        op.status = op.settled_as = CANCELED
         return
     persistently(claim, lambda: claim.settle(op.MACHINE.done, result=_storable(outcome.result), **looked))
+    op.status = op.MACHINE.done
 
 
 def _silence(op: Any, kind: Kind, last: str) -> str:

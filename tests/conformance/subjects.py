@@ -36,6 +36,7 @@ class Subject(Protocol):
     outside: frozenset[str]  # steps that call the far side, and say that a repeat is possible
     at_most_once: frozenset[str]  # of these: steps that are repeated only where a person said that they did not happen
     parked: frozenset[str]  # further statuses of an open run that nobody holds
+    brief: frozenset[str] | None  # names of the programs that are played in every run of the suite; None: of all
     every: Story  # all steps any code of this kind ever had
     stories: tuple[Story, ...]  # lists of steps that the short programs are explored with, small to large
     cancels: bool  # whether staff may cancel a run
@@ -75,6 +76,7 @@ class Jobs:
     outside = frozenset({"call", "tell"})
     at_most_once: frozenset[str] = frozenset()
     parked: frozenset[str] = frozenset()
+    brief = None
     every = ("draw", "call", "tell", "close")
     stories = (("draw",), ("call",), ("tell",), ("draw", "call"), ("call", "close"), ("draw", "tell", "close"))
     deploys = (
@@ -120,6 +122,7 @@ class Messages:
     outside = frozenset({_TOPIC})
     at_most_once: frozenset[str] = frozenset()
     parked: frozenset[str] = frozenset()
+    brief = None
     every = (_TOPIC,)
     stories = ((_TOPIC,),)
     deploys = ((_TOPIC,), (_TOPIC,))
@@ -164,6 +167,9 @@ class Operations:
     outside = frozenset({"begin", "poll"})
     at_most_once = frozenset({"begin"})
     parked = frozenset({"running"})
+    brief = frozenset(
+        {"early takeover", "staff cancels", "refusal, staff retries", "wait, takeover", "lost answer, staff cancels"}
+    )
     every = ("begin", "poll")
     stories = (("begin",),)  # and the poll that follows
     deploys = (("begin",), ("begin",))
@@ -222,6 +228,7 @@ class Passes:
     outside = frozenset({"sync"})
     at_most_once: frozenset[str] = frozenset()
     parked: frozenset[str] = frozenset()
+    brief = frozenset({"takeover", "early takeover", "failure, takeover", "wait, takeover", "out of sight"})
     every = ("sync",)
     stories = (("sync",),)
     deploys = (("sync",), ("sync",))
