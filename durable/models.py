@@ -3,6 +3,7 @@
 from .jobs import Job, JobManager
 from .messages import Attempt, Message
 from .pauses import Topic
-from .planned import Decision, Plan, PlanReceipt
+from .planned import Plan
+from .records import Decision, PlanReceipt
 
 __all__ = ["Attempt", "Decision", "Job", "JobManager", "Message", "Plan", "PlanReceipt", "Topic"]
