@@ -156,7 +156,7 @@ class Plans:
     in_database = frozenset({"draw", "close"})
     outside = frozenset({"ring"})
     every = ("draw", "ring", "close")
-    stories = (("draw",), ("ring",), ("draw", "ring"), ("draw", "ring", "close"))
+    stories = (("draw",), ("ring",), ("draw", "ring", "close"))
     deploys = (("draw", "ring"), ("draw", "ring", "close"))
     cancels = False
 
