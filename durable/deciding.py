@@ -59,12 +59,7 @@ def resume(plan: Any, by: Any, reason: str) -> Ruling:
         "expires_at": InSeconds(float(setting("PLAN_EXPIRES"))),
     }  # fmt: skip
     rows = plan._row().filter(cause=INTERRUPTED, digest=digest_of(plan))
-    with transaction.atomic(using=plan._state.db):
-        # Whoever proposes to take it back holds the same lock: a plan goes on or is taken back, never both.
-        list(plan._row().select_for_update().values("pk"))
-        if taken_back_by(plan).exists():
-            rows = rows.none()
-        return _decide(plan, rows, FAILED, APPROVED, RESUMED, by, reason, fresh)
+    return _decide(plan, rows, FAILED, APPROVED, RESUMED, by, reason, fresh, unless=taken_back_by)
 
 
 def taken_back_by(plan: Any) -> Any:
@@ -109,13 +104,26 @@ def record(plan: Any, verb: str, by: Any, reason: str = "") -> Any:
 
 
 def _decide(
-    plan: Any, rows: Any, source: str, target: str, verb: str, by: Any, reason: str, fields: dict[str, Any]
+    plan: Any,
+    rows: Any,
+    source: str,
+    target: str,
+    verb: str,
+    by: Any,
+    reason: str,
+    fields: dict[str, Any],
+    *,
+    unless: Any = None,
 ) -> Ruling:
     using = plan._state.db
     with transaction.atomic(using=using):
         decision = None
         if transition(rows, source, target, **fields):
-            decision = record(plan, verb, by, reason)
+            # Asked while we hold the row: whoever proposes to take it back locks it too, so it is one or the other.
+            if unless is not None and unless(plan).exists():
+                transaction.set_rollback(True, using=using)
+            else:
+                decision = record(plan, verb, by, reason)
     if decision is not None:
         waking.ring_after_commit(using)
         plan.refresh_from_db()

@@ -12,70 +12,26 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.db import Error, connections, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.db.models.functions import Now
 
-from . import actions, clock, payloads, signals
+from . import actions, payloads, signals
 from .conf import setting
+from .context import Context
 from .contract import NOW, Claim, Later
 from .effects import commit, persistently, timed, undone_by_the_database
-from .errors import (
-    Interrupted,
-    LostLease,
-    NotAsApproved,
-    NotRecorded,
-    Refused,
-    StepTimeout,
-    TargetMoved,
-    Wait,
-    text_of,
-)
-from .freezing import digest_of, frozen
+from .endings import Stopped, said_of, told
+from .errors import Interrupted, LostLease, NotRecorded, Refused, StepTimeout, TargetMoved, Wait, text_of
+from .freezing import frozen
 from .patience import patience
-from .run import FAILURES_KEPT, clean_text, failure
-from .verdicts import APPROVED, BEGUN, CONFLICT, FAILED, FAILURE, INTERRUPTED, OK, PERMISSION, REFUSED, RESUMED, Ending
+from .proving import prove
+from .run import clean_text
+from .verdicts import BEGUN, CONFLICT, FAILED, FAILURE, OK, Ending
 
-__all__ = ["Context", "Executing", "Stopped", "give_up"]
+__all__ = ["Executing"]
 
-_RECHECK = 60.0  # seconds until a plan is looked at again that this code lacks an action of
 _WORTH_A_WRITE = 0.1  # a step at least this long gets its whole lease back at its end
-
-
-class Stopped(Exception):
-    """A step was not ok. Its receipt and the plan's settlement are committed already."""
-
-
-class Context:
-    """What an action knows besides its arguments."""
-
-    def __init__(self, plan: Any, position: int, *, using: str, executing: bool = False, approver: Any = None) -> None:
-        self.plan = plan  # for reading: it is frozen
-        self.position = position
-        self.key: str = plan.key_for(position)  # for an external call: the same on every attempt
-        self.using = using
-        self.executing = executing  # False at the proposal
-        self.approver = approver  # the user who approved it, or had it resumed
-        self.outputs: dict[int, Any] = {}  # what earlier steps returned, by position
-        self.versions: dict[tuple[str, str], Any] = {}
-
-    @property
-    def plan_id(self) -> str:
-        """The plan's id, as text."""
-        return str(self.plan.pk)
-
-    def baseline(self, kind: str, pk: Any) -> Any:
-        """
-        Return the version at which this step may change that target.
-
-        What the approver saw, or what an earlier step of this plan made of it. For saves that compare versions themselves.
-        """
-        return self.versions.get((kind, str(pk)))
-
-    def lock(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the rows, locked until the step's transaction ends where the step is executed in one."""
-        return rows.select_for_update() if self.executing and connections[rows.db].in_atomic_block else rows
 
 
 class Executing:
@@ -96,7 +52,7 @@ class Executing:
     def go(self) -> None:
         """Do the steps. Raises Stopped where one is not ok; the receipts written until then stay."""
         plan, claim = self.plan, self.claim
-        persistently(claim, self._verify)
+        self._receipts, self._approver = persistently(claim, lambda: prove(plan, claim.alias))
         todo = [position for position in range(len(plan.steps)) if not self._is_done(position)]
         if not todo:
             persistently(claim, lambda: claim.settle(plan.MACHINE.done, last_error="", cause=""))
@@ -111,36 +67,6 @@ class Executing:
 
     def _is_done(self, position: int) -> bool:
         return position in self._receipts and self._receipts[position].kind == OK
-
-    # What was approved is what runs ------------------------------------------------------------------------------
-
-    def _verify(self) -> None:
-        """
-        Read the receipts, and prove that this is what was approved, by somebody who still may.
-
-        Raises:
-            NotAsApproved: with what does not hold.
-            Wait: this code lacks an action of it.
-        """
-        plan, alias = self.plan, self.claim.alias
-        granted = plan.decisions.using(alias).filter(verb__in=(APPROVED, RESUMED)).order_by("pk").last()
-        if granted is None:
-            _refuse("nobody approved it")
-        if digest_of(plan) != plan.digest or granted.digest != plan.digest:
-            _refuse(f"its payload differs from approved (by {granted.by} at {granted.at:%Y-%m-%d %H:%M:%S} UTC)")
-        self._receipts = {receipt.position: receipt for receipt in plan.log.using(alias)}
-        for position, receipt in self._receipts.items():
-            if position >= len(plan.steps) or plan.steps[position]["action"] != receipt.action:
-                _refuse(f"it has a receipt of {receipt.action} at position {position}, where the plan has none")
-        known = [actions.find(step["action"]) for step in plan.steps]
-        for step, action in zip(plan.steps, known, strict=True):
-            if action is None:
-                raise Wait(_RECHECK, f"no action {step['action']!r} in this code; it waits for code that has one")
-            if action.version != step["version"]:
-                _refuse(f"{action.name} is at version {action.version} now, and version {step['version']} was approved")
-            if action.external != step["external"]:
-                _refuse(f"{action.name} promises something else now ({action.guarantee}) than what was approved")
-        self._approver = _still_allowed(granted, known)
 
     # One step ----------------------------------------------------------------------------------------------------
 
@@ -286,67 +212,3 @@ class Executing:
             if payloads.canonical(target.version) != payloads.canonical(wanted):
                 message = f"{target.name} changed since it was reviewed: stored {target.version}, wanted {wanted}"
                 raise TargetMoved(message)
-
-
-def give_up(plan: Any, claim: Claim, error: BaseException) -> None:
-    """
-    Settle as failed a plan whose attempt ended in an error that left no receipt.
-
-    Raises:
-        LostLease: it is somebody else's, or settled.
-    """
-    position = plan.position_in_hand
-    if isinstance(error, NotAsApproved):
-        claim.settle(plan.MACHINE.dead, **told(plan, claim, position, error, REFUSED))
-    elif position is None or not isinstance(error, Exception):
-        # The process is being ended, or nothing had begun: what is recorded is what happened.
-        claim.settle(plan.MACHINE.dead, **told(plan, claim, position, error, INTERRUPTED))
-    else:
-        with transaction.atomic(using=claim.alias):
-            claim.settle(plan.MACHINE.dead, **told(plan, claim, position, error, FAILURE))
-            plan.log.using(claim.alias).update_or_create(
-                plan_id=plan.pk, position=position,
-                defaults={
-                    "action": plan.steps[position]["action"], "kind": FAILED, "recorded_at": Now(),
-                    "guarantee": plan.steps[position]["external"] or "exactly once", "fence": claim.fence,
-                    "owner": claim.owner, "error": said_of(error, plan.steps[position]["external"]),
-                },
-            )  # fmt: skip
-
-
-def told(plan: Any, claim: Claim, position: int | None, error: BaseException | None, cause: str) -> dict[str, Any]:
-    """Return what a plan's row says of why it failed: for staff, with the error's own text."""
-    error = error or Stopped()
-    step = plan.steps[position]["action"] if position is not None and position < len(plan.steps) else ""
-    entry = failure(plan, step=step, error=error, owner=claim.by, at=clock.read(connections[claim.alias]))
-    where = f"step {position} ({step}): " if step else ""
-    said = f"{cause}: {where}{text_of(error) or type(error).__name__}"
-    return {
-        "cause": cause, "last_error": clean_text(said), "failures": [entry, *plan.failures][:FAILURES_KEPT], "losses": 0,
-    }  # fmt: skip
-
-
-def said_of(error: BaseException, external: str | None) -> str:
-    """Return what people are told of a failed step: what the action meant for them, and nothing it did not."""
-    if isinstance(error, Refused):
-        return clean_text(text_of(error), 2_000)
-    if external is not None:
-        return "The call failed, or its answer was lost: it may have reached the other side. Staff can see the reason."
-    return "This step failed, and what it had changed was undone. Staff can see the reason."
-
-
-def _still_allowed(granted: Any, known: list[Any]) -> Any:
-    """Return the user who approved, as they are now. Raises NotAsApproved where they may not any more."""
-    users: Any = get_user_model()
-    user: Any = users._base_manager.filter(pk=granted.by_id or None).first()
-    if user is None:
-        _refuse(f"the account of {granted.by}, who approved it, is gone")
-    needed = [PERMISSION, *dict.fromkeys(action.permission for action in known if action.permission)]
-    missing = [name for name in needed if not user.has_perm(name)]
-    if missing:
-        _refuse(f"{granted.by}, who approved it, lacks {', '.join(missing)} now")
-    return user
-
-
-def _refuse(why: str) -> Any:
-    raise NotAsApproved(why)

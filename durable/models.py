@@ -4,7 +4,8 @@ from .jobs import Job, JobManager
 from .messages import Attempt, Message
 from .operations import Operation
 from .pauses import Topic
-from .planned import Decision, Plan, PlanReceipt
+from .planned import Plan
+from .records import Decision, PlanReceipt
 from .syncing import Pass
 
 __all__ = [

@@ -17,13 +17,14 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from . import actions, deciding, executing, explain, healing, proposing
+from . import actions, deciding, explain, healing, proposing, records
 from .attempt import attempt
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim
 from .effects import outside_transaction
+from .endings import Stopped, give_up, told
 from .errors import InsideTransaction, NotRecorded, WorkerLost
-from .executing import Executing, Stopped, give_up
+from .executing import Executing
 from .lanes import Lane
 from .owner import current
 from .run import CONTRACT, Receipt, Run, RunQuerySet
@@ -35,14 +36,13 @@ from .verdicts import (
     EXPIRED,
     FAILED,
     INTERRUPTED,
-    OK,
     PENDING,
     REJECTED,
     Ruling,
     StepReceipt,
 )
 
-__all__ = ["Decision", "Plan", "PlanReceipt"]
+__all__ = ["Plan"]
 
 _LOOKS = 3  # how often run() tries to claim a plan that nobody holds
 
@@ -178,7 +178,7 @@ class Plan(Run):
     def step_receipts(self) -> list[StepReceipt]:
         """Return what `receipts()` does, typed as what it is."""
         found = {receipt.position: receipt for receipt in self.log.all()}
-        return [_told(position, step, found.get(position)) for position, step in enumerate(self.steps)]
+        return [records.told(position, step, found.get(position)) for position, step in enumerate(self.steps)]
 
     def answer(self) -> dict[str, Any]:
         """
@@ -190,7 +190,7 @@ class Plan(Run):
             "id": str(self.pk), "title": self.title, "status": self.status, "cause": self.cause, "digest": self.digest,
             "expires_at": self.expires_at.isoformat(),
             "settled_at": self.settled_at.isoformat() if self.settled_at else None,
-            "steps": [_as_json(receipt) for receipt in self.step_receipts()],
+            "steps": [records.as_json(receipt) for receipt in self.step_receipts()],
         }  # fmt: skip
 
     def in_doubt(self) -> list[StepReceipt]:
@@ -251,7 +251,7 @@ class Plan(Run):
     def lost(self, claim: Claim) -> bool:
         """Settle a plan whose owner vanished: it was claimed by somebody who should have left it alone."""
         error = WorkerLost(f"{claim.lost_owner or 'an unknown owner'} vanished with the plan in hand")
-        claim.settle(FAILED, **executing.told(self, claim, None, error, INTERRUPTED))
+        claim.settle(FAILED, **told(self, claim, None, error, INTERRUPTED))
         return True
 
     def _claim(self, using: str) -> list[tuple[Any, Claim]]:
@@ -260,75 +260,3 @@ class Plan(Run):
 
     def _row(self) -> RunQuerySet:
         return RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
-
-
-class PlanReceipt(models.Model):
-    """What is recorded of one step of a plan, committed with its effect. Never changed but from `begun`."""
-
-    # Without a constraint in the database: a receipt outlives whatever is done to the plan's row by hand.
-    plan = models.ForeignKey(
-        Plan, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="log", editable=False
-    )
-    position = models.PositiveIntegerField(editable=False)
-    action = models.CharField(max_length=100, editable=False)
-    guarantee = models.CharField(max_length=20, editable=False)
-    kind = models.CharField(max_length=10, editable=False)
-    output = models.JSONField(null=True, editable=False)
-    versions = models.JSONField(default=list, editable=False)
-    error = models.TextField(blank=True, default="", editable=False)
-    took = models.FloatField(null=True, editable=False)
-    starts = models.PositiveIntegerField(default=1, editable=False)
-    fence = models.BigIntegerField(editable=False)
-    owner = models.CharField(max_length=200, editable=False)
-    started_at = models.DateTimeField(db_default=Now(), editable=False)
-    recorded_at = models.DateTimeField(null=True, db_default=Now(), editable=False)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["plan", "position"], name="durable_plan_receipt")]
-
-    def __str__(self) -> str:
-        return f"{self.kind} of step {self.position} of {self.plan_id}"
-
-    @property
-    def by(self) -> str:
-        """The owner in the short form that people read: host/pid."""
-        return self.owner.partition(" ")[0]
-
-
-class Decision(models.Model):
-    """Who decided what about a plan, and when. Written in the transaction of the decision, and never changed."""
-
-    plan = models.ForeignKey(
-        Plan, on_delete=models.CASCADE, db_constraint=False, related_name="decisions", editable=False
-    )
-    at = models.DateTimeField(db_default=Now(), editable=False)
-    verb = models.CharField(max_length=16, editable=False)
-    by_id = models.CharField(max_length=100, blank=True, default="", editable=False)
-    by = models.CharField(max_length=200, editable=False)
-    digest = models.CharField(max_length=64, editable=False)
-    reason = models.TextField(blank=True, default="", editable=False)
-
-    def __str__(self) -> str:
-        return f"{self.verb} by {self.by}"
-
-
-def _told(position: int, step: dict[str, Any], receipt: Any) -> StepReceipt:
-    guarantee = step["external"] or "exactly once"
-    if receipt is None:
-        return StepReceipt(
-            step=step["action"], guarantee=guarantee, at=None, position=position, words=step["words"], kind=""
-        )
-    return StepReceipt(
-        step=step["action"], guarantee=guarantee, at=receipt.recorded_at if receipt.kind == OK else None,
-        took=receipt.took, owner=receipt.by, fence=receipt.fence if receipt.kind == OK else None, starts=receipt.starts,
-        position=position, words=step["words"], kind=receipt.kind, output=receipt.output, error=receipt.error,
-        recorded_at=receipt.recorded_at,
-    )  # fmt: skip
-
-
-def _as_json(receipt: StepReceipt) -> dict[str, Any]:
-    return {
-        "position": receipt.position, "action": receipt.step, "words": receipt.words, "kind": receipt.kind,
-        "output": receipt.output, "error": receipt.error,
-        "recorded_at": receipt.recorded_at.isoformat() if receipt.recorded_at else None, "starts": receipt.starts,
-    }  # fmt: skip

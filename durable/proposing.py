@@ -17,8 +17,8 @@ from django.db import IntegrityError, router, transaction
 from . import actions, deciding, payloads
 from .clock import InSeconds
 from .conf import setting
+from .context import Context
 from .errors import DurableError, KeyConflict, NotProposed, Refused, text_of
-from .executing import Context
 from .freezing import digest_of, frozen
 from .run import clean_text
 from .verdicts import COMPENSATED, EXPIRED, OK, PENDING, PROPOSED, REJECTED, Issue

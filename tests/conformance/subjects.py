@@ -281,7 +281,7 @@ class Plans:
     at_most_once: frozenset[str] = frozenset()
     parked: frozenset[str] = frozenset()
     every = ("draw", "ring", "close")
-    stories = (("draw",), ("ring",), ("draw", "ring"), ("draw", "ring", "close"))
+    stories = (("draw",), ("ring",), ("draw", "ring", "close"))
     deploys = (("draw", "ring"), ("draw", "ring", "close"))
     cancels = False
 

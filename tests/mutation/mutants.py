@@ -420,19 +420,19 @@ MUTANTS: Final[dict[str, Mutant]] = {
         f"{HEALING}::test_an_owner_that_was_healed_away_writes_nothing",
     ),
     "a refusal without the fence": _in(
-        "executing",
+        "endings",
         "claim.settle(plan.MACHINE.dead, **told(plan, claim, position, error, REFUSED))",
         "claim.unfenced().settle(plan.MACHINE.dead, **told(plan, claim, position, error, REFUSED))",
         f"{HEALING}::test_no_end_of_a_late_owner_is_written",
     ),
     "an interruption without the fence": _in(
-        "executing",
+        "endings",
         "claim.settle(plan.MACHINE.dead, **told(plan, claim, position, error, INTERRUPTED))",
         "claim.unfenced().settle(plan.MACHINE.dead, **told(plan, claim, position, error, INTERRUPTED))",
         f"{HEALING}::test_no_end_of_a_late_owner_is_written",
     ),
     "a failure without the fence": _in(
-        "executing",
+        "endings",
         "claim.settle(plan.MACHINE.dead, **told(plan, claim, position, error, FAILURE))",
         "claim.unfenced().settle(plan.MACHINE.dead, **told(plan, claim, position, error, FAILURE))",
         f"{HEALING}::test_no_end_of_a_late_owner_is_written",
@@ -456,13 +456,13 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "tests/plans/test_executing.py::test_C21_what_the_database_rolled_back_is_done_again_and_is_no_verdict",
     ),
     "a payload that is not compared": _in(
-        "executing",
+        "proving",
         "if digest_of(plan) != plan.digest or granted.digest != plan.digest:",
         "if False:",
         "tests/plans/test_executing.py::test_C47_a_plan_changed_after_its_approval_is_refused",
     ),
     "a digest that the approval does not hold": _in(
-        "executing",
+        "proving",
         " or granted.digest != plan.digest:",
         ":",
         "tests/plans/test_executing.py::test_C47_a_plan_changed_after_its_approval_is_refused",

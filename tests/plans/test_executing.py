@@ -104,6 +104,33 @@ def test_C21_what_the_database_rolled_back_is_done_again_and_is_no_verdict(state
     assert plan.failures == []
 
 
+@commits
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+def test_C21_the_same_at_commit(state, noted, bodies):
+    tries = []
+
+    def fails():
+        del connection.commit
+        connection.rollback()
+        cause = Exception("could not serialize access")
+        cause.sqlstate = state
+        raise OperationalError("could not serialize access") from cause
+
+    def trouble(_):
+        tries.append(1)
+        if len(tries) < 3:
+            connection.commit = fails
+
+    plan = noted(2)
+    bodies[0] = trouble
+
+    assert plan.run()
+
+    assert len(tries) == 3
+    assert kinds(plan) == ["ok", "ok"]
+    assert effects(plan) == ["n0", "n1"]
+
+
 def test_a_repeat_of_a_finished_plan_is_answered_from_receipts_and_never_runs(noted):
     plan = noted(2)
     plan.run()

@@ -153,6 +153,16 @@ def test_two_actions_of_one_name_and_a_coroutine_are_refused(note):
         async def later(args, context): ...
 
 
+def test_durable_E020_an_undo_that_is_no_action_is_told_at_start_up():
+    from durable.checks import check_actions
+
+    plans.action("do", undo="undo.it")(lambda args, context: None)
+
+    (found,) = check_actions()
+
+    assert (found.id, "'undo.it'" in found.msg) == ("durable.E020", True)
+
+
 def test_the_approver_reads_steps_in_words_with_their_risk(note, call):
     plan = plans.propose([(note, {"text": "milk"}), (call, {"n": 3})])
 
