@@ -15,7 +15,9 @@ class DurableConfig(AppConfig):
         from . import checks, logs  # noqa: F401 - checks register themselves
 
         logs.connect()
-        autodiscover_modules("outbox")  # each app's handlers, so that every worker knows them
+        autodiscover_modules(
+            "outbox", "plans", "polling", "passes"
+        )  # what each app registers, so that every worker knows it
         # From Django 6.1 on, a project with MAILERS has no EMAIL_BACKEND.
         mailers = getattr(settings, "MAILERS", None)
         named = {settings.EMAIL_BACKEND} if mailers is None else {one.get("BACKEND", "") for one in mailers.values()}

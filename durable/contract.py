@@ -532,7 +532,10 @@ def _claim_in_one_statement(
     runs = list(model._base_manager.using(using).raw(sql, params))
     runs.sort(key=lambda run: (run.due_at is None, run.due_at))
     return [
-        (run, _claim_of(run, using, owner, lease, run.was_owner if run.was_status == machine.claimed else None))
+        (
+            run,
+            _claim_of(run, using, owner, lease, (run.was_owner or None) if run.was_status == machine.claimed else None),
+        )
         for run in runs
     ]
 
@@ -581,7 +584,8 @@ def _claim_sql(
         )
         UPDATE {table} AS run SET
             {column["losses"]} =
-                LEAST(run.{column["losses"]}, {_MOST_ATTEMPTS}) + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
+                LEAST(run.{column["losses"]}, {_MOST_ATTEMPTS})
+                + CASE WHEN run.{column["status"]} = %s AND run.{column["owner"]} <> '' THEN 1 ELSE 0 END,
             {column["status"]} = %s,
             {column["fence"]} = run.{column["fence"]} + 1,
             {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST_ATTEMPTS}) + 1,
@@ -613,7 +617,7 @@ def _claim_one_by_one(
     for pk, fence, status, was_owner, losses in list(
         takeable.values_list("pk", "fence", "status", "owner", "losses")[:limit]
     ):
-        lapsed = status == machine.claimed
+        lapsed = status == machine.claimed and was_owner != ""
         taken = rows.filter(taking.condition(machine), pk=pk, fence=fence, status=status).update(
             status=machine.claimed,
             fence=fence + 1,

@@ -31,6 +31,9 @@ def explain(run: Any, now: datetime | None = None, receipts: list[Any] | None = 
         receipts: the run's receipts, where the caller has just read them.
     """
     now = now or now_of(run)
+    own = run.in_a_sentence(now)
+    if own:
+        return str(own)
     receipts = run.receipts() if receipts is None else receipts
     at, done = standing(run, now), progress(receipts)
     following = next((receipt.step for receipt in receipts if receipt.at is None), _("the settlement"))

@@ -2,7 +2,13 @@
 
 from .jobs import Job, JobManager
 from .messages import Attempt, Message
+from .operations import Operation
 from .pauses import Topic
+from .planned import Plan
+from .records import Decision, PlanReceipt
+from .syncing import Pass
 from .workers import Worker
 
-__all__ = ["Attempt", "Job", "JobManager", "Message", "Topic", "Worker"]
+__all__ = [
+    "Attempt", "Decision", "Job", "JobManager", "Message", "Operation", "Pass", "Plan", "PlanReceipt", "Topic", "Worker",
+]  # fmt: skip

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.db import models
 from django.db.models.functions import Now
 
+from .conf import setting
 from .contract import Machine, Taking
 from .errors import DurableError, text_of
 from .ids import uuid7
@@ -127,6 +128,11 @@ class Run(models.Model):
 
     #: The order of the index in which open runs stand.
     DUE_ORDER: ClassVar[tuple[str, ...]] = ("due_at",)
+    #: Terminal statuses that still wait for a person: such a run is never pruned.
+    KEPT: ClassVar[frozenset[str]] = frozenset()
+
+    #: Of an attempt under way, on this instance only: how `advance` settled it, where that is not the machine's `done`.
+    settled_as: str = ""
 
     id = RunId()
     status = models.CharField(max_length=16, editable=False)
@@ -177,8 +183,17 @@ class Run(models.Model):
         return (Lane(also=cls.can_carry_out()),)
 
     @classmethod
+    def lease_seconds(cls) -> float:
+        """Return how long a worker's claim of a run of this kind holds without a renewal."""
+        return float(setting("LEASE"))
+
+    @classmethod
     def together(cls, batch: Sequence[tuple[Any, Any]]) -> None:
         """Do in one go what the runs of a lane with `together` have in common, before each is concluded by itself."""
+
+    @classmethod
+    def at_boot(cls, using: str, wanted: frozenset[str] | None) -> None:
+        """Make due what a boot makes due; `wanted`: only the lanes of these names, because somebody named them."""
 
     @classmethod
     def maintain(cls, using: str) -> list[str]:
@@ -196,6 +211,14 @@ class Run(models.Model):
     def lost(self, claim: Any) -> bool:
         """Record that the owner before this claim vanished. Return whether the run was given up because of it."""
         raise NotImplementedError
+
+    def give_back(self, claim: Any, **changes: Any) -> None:
+        """Give the claim back with the run still open: one that waits, is interrupted, or was never begun."""
+        claim.release(**changes)
+
+    def in_a_sentence(self, now: datetime) -> str:
+        """Return this shape's own sentence on how the run stands; an empty one where the common words say it."""
+        return ""
 
     def standstill(self) -> str:
         """Return why no worker may take this open run whatever its time, or an empty string."""

@@ -13,8 +13,9 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from django.db import Error, connections
@@ -95,6 +96,7 @@ class Reconciler:
         limit: stop after so many runs.
         on_outcome: called after each run, from its thread.
         on_maintain: called with every look for what no claimer sees, once a minute while watching.
+        lanes: of these kinds, only the lanes of those names.
     """
 
     def __init__(
@@ -107,7 +109,9 @@ class Reconciler:
         limit: int | None = None,
         on_outcome: Callable[[Any, Outcome], None] | None = None,
         on_maintain: Callable[[], None] | None = None,
+        lanes: Mapping[type[Any], frozenset[str]] = MappingProxyType({}),
     ) -> None:
+        self._lanes = lanes
         self.models = [(model, kinds.alias_of(model)) for model in models]
         self.shutdown = shutdown
         self.threads = threads
@@ -134,6 +138,7 @@ class Reconciler:
         for model, alias in self.models:
             with patience(alias, self._lease):
                 self.report.taken_over += take_over(model, alias)
+                model.at_boot(alias, self._lanes.get(model))
         # Only now: a takeover touches its rows, and a pass leaves alone what was touched after it began.
         self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self.maintain()
@@ -286,14 +291,14 @@ class Reconciler:
 
     def _give_back(self, run: Any, right: Claim) -> None:
         try:
-            right.release(attempts=max(0, run.attempts - 1))
+            run.give_back(right, attempts=max(0, run.attempts - 1))
         except LostLease:
             logger.info("lease lost kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, right.fence)
         self._count(run, Outcome.INTERRUPTED)
 
     def _let_others(self, queue: _Queue, run: Any, right: Claim) -> None:
         """Give back a run that waits behind a slow one, as if this pass had not touched it."""
-        right.release(attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
+        run.give_back(right, attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
         self._seen.discard(queue.name)
         self.wake()
 
@@ -326,7 +331,12 @@ class Reconciler:
         return None, []
 
     def _queues(self) -> list[_Queue]:
-        return [_Queue(model, alias, lane) for model, alias in self.models for lane in model.lanes(alias)]
+        return [
+            _Queue(model, alias, lane)
+            for model, alias in self.models
+            for lane in model.lanes(alias)
+            if lane.name in self._lanes.get(model, (lane.name,))
+        ]
 
     def _enter(self, queue: _Queue, *, alone: bool) -> int:
         """Return how many runs this thread may take from that lane now, and count it as busy with it."""
@@ -380,7 +390,8 @@ class Reconciler:
 
     def _take(self, model: type[Any], alias: str, at_once: int, taking: Taking) -> list[tuple[Any, Claim]]:
         with patience(alias, self._lease):
-            return claim(model, using=alias, owner=self._owner, lease=self._lease, limit=at_once, taking=taking)
+            lease = model.lease_seconds()
+            return claim(model, using=alias, owner=self._owner, lease=lease, limit=at_once, taking=taking)
 
     def _wait_until_due(self, poll: float) -> None:
         """Wait until a look finds something due. One thread looks, the others sleep until it, or a finished run, calls."""

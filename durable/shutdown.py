@@ -122,7 +122,7 @@ class Shutdown:
             claim.cut_off()
         try:
             note = f"cut off by {self.name}; the attempt does not count"
-            claim.release(attempts=max(0, run.attempts - 1), losses=0, last_error=note)
+            run.give_back(claim, attempts=max(0, run.attempts - 1), losses=0, last_error=note)
             logger.warning("step cut off kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)
         except LostLease:
             logger.info("lease lost kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)

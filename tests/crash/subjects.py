@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from durable import Backoff, outbox, topics
-from durable.models import Message
+from django.db.models.functions import Now
 
+from durable import Backoff, outbox, polling, topics
+from durable.models import Message, Operation, Plan
+
+from .app import plans
 from .app.models import Effect, Parcel
 
 
@@ -26,6 +29,7 @@ class Subject:
     repeatable: frozenset[str]  # effects outside: at least once, always under one key
     budget: Callable[[Any, Backoff], None]  # (monkeypatch, spacing and number of attempts): what its code allows a run
     fewest: int  # boundaries it has at the least: fewer, and the test has looked at nothing
+    decide: Callable[[Any], bool] = lambda run: False  # what a person does to a run that stopped for one
 
     def check(self, run: Any, ledger: Path) -> int:
         """Assert that everything happened, and nothing twice that must not. Return how many outside effects were repeats."""
@@ -50,6 +54,23 @@ def _of_messages(monkeypatch: Any, budget: Backoff) -> None:
     monkeypatch.setitem(topics._handlers, "crash.letter", spent)
 
 
+def _errand() -> Operation:
+    """Start an operation whose `run()` goes on to its end: it is begun, and looked at when that is due."""
+    operation = polling.start("crash.errand", {})
+
+    def run() -> bool:
+        for _ in range(3):
+            Operation.objects.filter(pk=operation.pk, lease_expires_at__isnull=True, due_at__gt=Now()).update(
+                due_at=Now()
+            )
+            if Operation.run(operation):
+                return True
+        return False
+
+    operation.run = run
+    return operation
+
+
 SUBJECTS = [
     Subject(
         name="job",
@@ -68,5 +89,24 @@ SUBJECTS = [
         repeatable=frozenset({"post"}),
         budget=_of_messages,
         fewest=8,
+    ),
+    Subject(
+        name="operation",
+        model=Operation,
+        start=_errand,
+        once=frozenset(),
+        repeatable=frozenset({"begin", "poll"}),
+        budget=lambda monkeypatch, budget: None,  # looks are not counted, and a beginning is made once
+        fewest=12,
+    ),
+    Subject(
+        name="plan",
+        model=Plan,
+        start=plans.start,
+        once=frozenset({"weigh", "bill"}),
+        repeatable=frozenset({"ship"}),
+        budget=lambda monkeypatch, budget: None,  # a plan has one attempt; what a person decides is the next
+        fewest=15,
+        decide=plans.resume,
     ),
 ]

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0002_the_deletion"),
+        ("accounts", "0003_what_stripe_says"),
     ]
 
     operations = [
