@@ -107,7 +107,8 @@ def of_kind(model: type[Any]) -> Figures:
 
 
 def _look_at_open(found: Figures, window: QuerySet[Any], machine: Any) -> None:
-    free = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=Now())
+    remote = Q(lease_expires_at__isnull=True, owner="")
+    lapsed = Q(lease_expires_at__isnull=True) & ~Q(owner="") | Q(lease_expires_at__lte=Now())
     waits, held = Q(status=machine.waiting), Q(status=machine.claimed)
     foreign = Q()
     for name, value in found.model.can_carry_out():
@@ -116,8 +117,8 @@ def _look_at_open(found: Figures, window: QuerySet[Any], machine: Any) -> None:
         open=Count("pk"),
         due=Count("pk", filter=waits & Q(due_at__lte=Now())),
         waiting=Count("pk", filter=waits & Q(due_at__gt=Now())),
-        running=Count("pk", filter=held & Q(lease_expires_at__gt=Now())),
-        lapsed=Count("pk", filter=held & free),
+        running=Count("pk", filter=held & (Q(lease_expires_at__gt=Now()) | remote)),
+        lapsed=Count("pk", filter=held & lapsed),
         stuck=Count("pk", filter=is_stuck_sql(machine)),
         foreign=Count("pk", filter=foreign) if foreign else Count("pk", filter=Q(pk__isnull=True)),
         oldest_due=Min("due_at", filter=waits & Q(due_at__lte=Now())),

@@ -25,7 +25,8 @@ from .effects import outside_transaction
 from .errors import InsideTransaction, NotConfigured, Refused, Wait, WorkerLost, text_of
 from .lanes import Lane
 from .owner import current, parse
-from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
+from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure, trouble_index
+from .staff import Decision, of_operations
 
 __all__ = ["Operation"]
 
@@ -53,6 +54,7 @@ class Operation(Run):
     )  # fmt: skip
     PATIENT: ClassVar[bool] = True
     KEPT: ClassVar[frozenset[str]] = frozenset({UNKNOWN})
+    DUE_ORDER: ClassVar[tuple[str, ...]] = ("kind", "due_at")
 
     #: Of an attempt under way, on this instance only: the call that was made last, and what giving it back writes.
     in_hand: str = ""
@@ -86,6 +88,7 @@ class Operation(Run):
         indexes = [
             models.Index(fields=["kind", "due_at"], condition=Q(due_at__isnull=False), name="durable_operation_due"),
             models.Index(fields=["settled_at"], condition=Q(status=UNKNOWN), name="durable_operation_unknown"),
+            trouble_index("durable_operation"),
         ]
 
     def __str__(self) -> str:
@@ -192,6 +195,10 @@ class Operation(Run):
     def standstill(self) -> str:
         """Return why no worker may take it though it is open, or an empty string."""
         return "" if calls.find(self.kind) else f"no class of the kind {self.kind!r} is in this code; it waits for code"
+
+    @classmethod
+    def staff_decisions(cls) -> tuple[Decision, ...]:
+        return of_operations(cls.MACHINE)
 
     # What the machinery calls ------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from . import actions, deciding, explain, healing, proposing, records
+from . import actions, deciding, explain, healing, proposing, records, staff
 from .attempt import attempt
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim
@@ -27,7 +27,7 @@ from .errors import InsideTransaction, NotRecorded, WorkerLost
 from .executing import Executing
 from .lanes import Lane
 from .owner import current
-from .run import CONTRACT, Receipt, Run, RunQuerySet
+from .run import CONTRACT, Receipt, Run, RunQuerySet, trouble_index
 from .verdicts import (
     APPROVED,
     BEGUN,
@@ -84,6 +84,10 @@ class Plan(Run):
 
     class Meta:
         permissions = [("approve_plan", "Can approve, reject and resume plans")]
+        indexes = [
+            models.Index(fields=["created_at"], condition=Q(status=PENDING), name="durable_plan_undecided"),
+            trouble_index("durable_plan"),
+        ]
 
     def __str__(self) -> str:
         return f"plan {self.title or self.key or self.pk}"
@@ -211,6 +215,10 @@ class Plan(Run):
             return f"it waits for somebody to approve or reject it, until {self.expires_at:%Y-%m-%d %H:%M:%S} UTC"
         missing = sorted({step["action"] for step in self.steps if actions.find(step["action"]) is None})
         return f"no action {', '.join(missing)} in this code; it waits for code that has it" if missing else ""
+
+    @classmethod
+    def staff_decisions(cls) -> tuple[staff.Decision, ...]:
+        return staff.of_plans((EXECUTED, FAILED))
 
     # What the machinery calls ------------------------------------------------------------------------------------
 

@@ -69,6 +69,10 @@ class Seen:
     status: str
     fence: int
 
+    def as_pair(self) -> tuple[str, int]:
+        """Return both, to be compared."""
+        return (self.status, self.fence)
+
     def among(self, rows: Any) -> Any:
         """Return those of the rows that are still as they were seen."""
         return rows.filter(status=self.status, fence=self.fence)

@@ -28,6 +28,7 @@ class Standing(enum.StrEnum):
     DUE = "due"  # its time has come and nobody holds it
     WAITING = "waiting"  # its time has not come
     RUNNING = "running"  # somebody holds it
+    REMOTE = "remote"  # it runs on a far side; nobody of ours holds it, and it is looked at when its time comes
     LAPSED = "lapsed"  # somebody held it and let the lease run out
     ORPHANED = "orphaned"  # its owner provably no longer exists
     DECISION = "decision"  # open, and no worker may take it until a person decides
@@ -40,6 +41,7 @@ WORDS = {
     Standing.DUE: pgettext_lazy("run", "Due"),
     Standing.WAITING: pgettext_lazy("run", "Waiting"),
     Standing.RUNNING: pgettext_lazy("run", "Running"),
+    Standing.REMOTE: pgettext_lazy("run", "Running over there"),
     Standing.LAPSED: pgettext_lazy("run", "Lapsed"),
     Standing.ORPHANED: pgettext_lazy("run", "Orphaned"),
     Standing.DECISION: pgettext_lazy("run", "Needs a decision"),
@@ -72,6 +74,8 @@ def standing(run: Any, now: datetime) -> Standing:
     if run.status not in machine.open:
         return Standing.DECISION
     if run.status == machine.claimed:
+        if run.lease_expires_at is None and not run.owner:
+            return Standing.REMOTE
         if run.lease_expires_at is None or run.lease_expires_at <= now:
             return Standing.LAPSED
         return Standing.ORPHANED if is_gone(run.owner) else Standing.RUNNING
@@ -101,7 +105,11 @@ def is_stuck(run: Any, now: datetime) -> bool:
     if run.status not in run.MACHINE.open:
         return False
     at = standing(run, now)
-    since = run.lease_expires_at if at is Standing.LAPSED else run.due_at if at is Standing.DUE else None
+    since = None
+    if at is Standing.LAPSED:
+        since = run.lease_expires_at
+    elif at in (Standing.DUE, Standing.REMOTE):
+        since = run.due_at
     overdue = since is not None and now - since > patience_of()
     return overdue or (run.attempts >= MANY_ATTEMPTS and bool(run.last_error))
 
@@ -109,9 +117,7 @@ def is_stuck(run: Any, now: datetime) -> bool:
 def is_stuck_sql(machine: Any) -> Q:
     """Return what `is_stuck` asks as a condition on rows: open, and long due, long lapsed, or tried many times."""
     long_ago = InSeconds(-patience_of().total_seconds())
-    overdue = Q(status=machine.waiting, due_at__lte=long_ago) | Q(
-        status=machine.claimed, lease_expires_at__lte=long_ago
-    )
+    overdue = Q(lease_expires_at__isnull=True, due_at__lte=long_ago) | Q(lease_expires_at__lte=long_ago)
     tried = Q(attempts__gte=MANY_ATTEMPTS) & ~Q(last_error="")
     return Q(due_at__isnull=False, status__in=machine.open) & (overdue | tried)
 

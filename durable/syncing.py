@@ -27,6 +27,7 @@ from .inserting import insert
 from .lanes import Lane
 from .owner import current, parse
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
+from .staff import Decision, of_passes
 
 __all__ = ["Pass"]
 
@@ -123,6 +124,10 @@ class Pass(Run):
     def standstill(self) -> str:
         """Return why no worker may take it though it is open, or an empty string."""
         return "" if syncs.find(self.key) else f"no pass {self.key!r} is in this code; it waits for code that has it"
+
+    @classmethod
+    def staff_decisions(cls) -> tuple[Decision, ...]:
+        return of_passes(cls.MACHINE)
 
     def in_a_sentence(self, now: Any) -> str:
         last = f" {_told(self.summary, self.summary_at)}" if self.summary else " It has never come to its end."

@@ -9,11 +9,16 @@ machine, its receipts, its decisions. The overview of all kinds stands at the ad
 
 from django.contrib import admin
 
-from durable.models import Message
+from durable.models import Message, Operation, Pass, Plan
 
 from .of_messages import MessageAdmin
+from .of_operations import OperationAdmin, PassAdmin
+from .of_plans import PlanAdmin
 from .runs import RunAdmin
 
-__all__ = ["MessageAdmin", "RunAdmin"]
+__all__ = ["MessageAdmin", "OperationAdmin", "PassAdmin", "PlanAdmin", "RunAdmin"]
 
 admin.site.register(Message, MessageAdmin)
+admin.site.register(Operation, OperationAdmin)
+admin.site.register(Pass, PassAdmin)
+admin.site.register(Plan, PlanAdmin)

@@ -52,23 +52,24 @@ def answer(admin: Any, request: HttpRequest, object_id: str, name: str) -> HttpR
     return _page(admin, request, run, decision, step)
 
 
-def carry_out(admin: Any, request: HttpRequest, run: Any, decision: Decision, asked: Asked) -> bool:
+def carry_out(admin: Any, request: HttpRequest, run: Any, decision: Decision, asked: Asked) -> Any:
     """
-    Make the decision and keep it in the history, in one transaction. Return whether the run was still as it was seen.
+    Make the decision and keep it in the history, in one transaction. Return what the decision returned.
 
     Raises:
         DurableError, ValueError: the run's own verb refuses, and says why.
     """
     with transaction.atomic(using=router.db_for_write(type(run), instance=run)):
-        if not decision.carry_out(run, asked):
-            return False
-        admin.log_change(request, run, said_of(decision, asked))
-    return True
+        done = decision.carry_out(run, asked)
+        if done:
+            admin.log_change(request, run, said_of(decision, asked))
+    return done
 
 
 def said_of(decision: Decision, asked: Asked) -> str:
     """Return what the history keeps."""
-    said = str(decision.done) % {"step": asked.step} if decision.of_step else str(decision.done)
+    facts = {**asked.answers, "step": asked.step}
+    said = str(decision.done) % facts if decision.of_step or decision.asks else str(decision.done)
     return said + " " + _("Reason: %(reason)s") % {"reason": asked.reason} if asked.reason else said
 
 
@@ -79,10 +80,15 @@ def _posted(admin: Any, request: HttpRequest, run: Any, decision: Decision, step
     if decision.needs_reason and not reason:
         fault = _("Please say why: it is kept with the decision, and it is all that people will find later.")
         return _page(admin, request, run, decision, step, fault=fault)
+    answers = {one.name: request.POST.get(one.name, "").strip()[: one.longest] for one in decision.asks}
+    if not all(answers.values()):
+        fault = _("Please answer what is asked: without it nothing can be decided.")
+        return _page(admin, request, run, decision, step, fault=fault)
     seen = Seen(request.POST.get("status", ""), int(fence))
-    asked = Asked(seen=seen, user=request.user, reason=reason, step=step)
+    asked = Asked(seen=seen, user=request.user, reason=reason, step=step, answers=answers)
     now = clock.read(connections[run._state.db])
-    if (run.status, run.fence) != (seen.status, seen.fence) or not decision.is_lawful(run, now):
+    is_same = (run.status, run.fence, decision.shows(run)) == (*seen.as_pair(), request.POST.get("shows", ""))
+    if not is_same or not decision.is_lawful(run, now):
         return _moved_on(admin, request, run)
     try:
         done = carry_out(admin, request, run, decision, asked)
@@ -91,14 +97,16 @@ def _posted(admin: Any, request: HttpRequest, run: Any, decision: Decision, step
         return HttpResponseRedirect(_address(admin, run))
     run.refresh_from_db()
     if not done:
-        return _moved_on(admin, request, run)
+        return _moved_on(admin, request, run, getattr(done, "sentence", ""))
     messages.success(request, said_of(decision, asked).partition("\n")[0])
-    return HttpResponseRedirect(_address(admin, run))
+    return HttpResponseRedirect(_address(admin, done if isinstance(done, type(run)) else run))
 
 
-def _moved_on(admin: Any, request: HttpRequest, run: Any) -> HttpResponse:
+def _moved_on(admin: Any, request: HttpRequest, run: Any, why: str = "") -> HttpResponse:
     said = _("Nothing was changed: the run moved on while you were looking. %(sentence)s")
-    messages.warning(request, said % {"sentence": redacted(explain(run))})
+    if why:
+        said = _("Nothing was changed. %(sentence)s")
+    messages.warning(request, said % {"sentence": redacted(why or explain(run))})
     return HttpResponseRedirect(_address(admin, run))
 
 
@@ -127,6 +135,8 @@ def _page(
         "will": decision.will(run, receipts, now, step),
         "wont": decision.wont(run, receipts, now, step),
         "reason": request.POST.get("reason", ""),
+        "shows": decision.shows(run),
+        "questions": [(one, request.POST.get(one.name, "")) for one in decision.asks],
         "fault": fault,
         "longest": _LONGEST,
     }

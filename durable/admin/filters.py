@@ -24,7 +24,8 @@ from durable.standing import WORDS, Standing, is_stuck_sql, status_word
 __all__ = ["BegunFilter", "LeaseFilter", "StandingFilter", "StepFilter", "TopicFilter"]
 
 _OPEN = Q(due_at__isnull=False)
-_FREE = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=Now())
+_REMOTE = Q(lease_expires_at__isnull=True, owner="")
+_LAPSED = Q(lease_expires_at__isnull=True) & ~Q(owner="") | Q(lease_expires_at__lte=Now())
 
 
 class StandingFilter(admin.SimpleListFilter):
@@ -55,8 +56,8 @@ class StandingFilter(admin.SimpleListFilter):
             "stuck": is_stuck_sql(machine),
             "due": _OPEN & Q(status=machine.waiting, due_at__lte=Now()),
             "waiting": _OPEN & Q(status=machine.waiting, due_at__gt=Now()),
-            "running": _OPEN & Q(status=machine.claimed, lease_expires_at__gt=Now()),
-            "lapsed": _OPEN & Q(status=machine.claimed) & _FREE,
+            "running": _OPEN & Q(status=machine.claimed) & (Q(lease_expires_at__gt=Now()) | _REMOTE),
+            "lapsed": _OPEN & Q(status=machine.claimed) & _LAPSED,
             # Given up always with an error, and an index holds the settled runs that have one.
             machine.dead: Q(status=machine.dead, due_at__isnull=True) & ~Q(last_error=""),
         }

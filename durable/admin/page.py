@@ -20,7 +20,7 @@ from durable.redacting import REDACTED, is_secret_name, redacted, without_secret
 from .badges import MARKS, TONES
 from .timeline import failures_of, timeline
 
-__all__ = ["Panel", "context_of", "decisions_of", "fields_of"]
+__all__ = ["Made", "Panel", "context_of", "decisions_of", "fields_of"]
 
 _DECISIONS = 50
 _LONGEST = 20_000
@@ -28,12 +28,22 @@ _LONGEST = 20_000
 #: Seconds until the page looks again, while something may happen by itself.
 _LOOKS = {
     standings.Standing.RUNNING: 2,
+    standings.Standing.REMOTE: 5,
     standings.Standing.DUE: 2,
     standings.Standing.LAPSED: 3,
     standings.Standing.ORPHANED: 3,
     standings.Standing.WAITING: 10,
     standings.Standing.DECISION: 15,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A decision that was made."""
+
+    at: datetime
+    by: str
+    said: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +56,15 @@ class Panel:
     is_open: bool = False
 
 
-def context_of(run: Any, now: datetime, buttons: Sequence[Any], panels: Sequence[Panel]) -> dict[str, Any]:
+def context_of(
+    run: Any, now: datetime, buttons: Sequence[Any], panels: Sequence[Panel], made: Sequence[Made]
+) -> dict[str, Any]:
     """Return what the template needs. `buttons` are the decisions this person may make of this run now."""
     receipts = run.receipts()
     at = standings.standing(run, now)
     lines = timeline(run, receipts, now)
     for line in lines:
-        if line.ended is None:
+        if line.state not in ("done", "skipped"):
             line.decisions = [one for one in buttons if one.of_step]
     sentence = redacted(explain(run, now, receipts))
     word = standings.word(run, now)
@@ -70,7 +82,7 @@ def context_of(run: Any, now: datetime, buttons: Sequence[Any], panels: Sequence
         "loose_failures": _loose(run, lines),
         "receipts": receipts,
         "buttons": [one for one in buttons if not one.of_step],
-        "decisions": decisions_of(run),
+        "decisions": made,
         "panels": panels,
         "every": _LOOKS.get(at, 0),
         "now": now,
@@ -97,9 +109,9 @@ def _facts(run: Any, now: datetime, at: standings.Standing) -> list[tuple[str, s
     if run.lease_expires_at is not None and run.status == run.MACHINE.claimed:
         left = (run.lease_expires_at - now).total_seconds()
         facts.append((_("Lease"), _left(left), left if left > 0 else None))
-    if at is standings.Standing.WAITING:
+    if at in (standings.Standing.WAITING, standings.Standing.REMOTE) and run.due_at:
         left = (run.due_at - now).total_seconds()
-        facts.append((_("Next by itself"), _left(left), left))
+        facts.append((_("Next by itself"), _left(left) if left > 0 else _("now"), left if left > 0 else None))
     elif run.status in run.MACHINE.terminal or at is standings.Standing.DECISION:
         nothing = _("nothing: it is settled") if at is standings.Standing.DONE else _("nothing: it needs a decision")
         facts.append((_("Next by itself"), nothing, None))
@@ -133,11 +145,14 @@ def owner_in_words(text: str) -> str:
     return said + " – " + _("cannot be seen from here")
 
 
-def decisions_of(run: Any) -> list[LogEntry]:
+def decisions_of(run: Any) -> list[Made]:
     """Return what staff decided about the run, newest first, as Django's own history has it."""
     kind = ContentType.objects.get_for_model(type(run), for_concrete_model=False)
     entries = LogEntry.objects.filter(content_type=kind, object_id=str(run.pk)).select_related("user")
-    return list(entries.order_by("-action_time")[:_DECISIONS])
+    return [
+        Made(at=entry.action_time, by=entry.user.get_username(), said=entry.get_change_message())
+        for entry in entries.order_by("-action_time")[:_DECISIONS]
+    ]
 
 
 def fields_of(run: Any, names: Sequence[str]) -> list[tuple[str, str]]:

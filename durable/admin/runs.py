@@ -184,6 +184,10 @@ class RunAdmin(Bulk, _ModelAdmin):
         title = _("The row as it stands")
         return [*found, page.Panel(name="row", title=title, body=_table(page.fields_of(run, contract)))]
 
+    def decisions_made(self, run: Any) -> list[page.Made]:
+        """Return what was decided about the run, newest first. Override it where the shape keeps that itself."""
+        return page.decisions_of(run)
+
     def field_names(self) -> tuple[list[str], list[str]]:
         """Return the names of the kind's own fields, and those of the contract's."""
         guarded = self.model.contract_columns() - {"failures", "last_error"}
@@ -235,7 +239,7 @@ class RunAdmin(Bulk, _ModelAdmin):
         now = clock.read(connections[run._state.db])
         lawful = [one for one in type(run).staff_decisions() if one.is_lawful(run, now) and self.may(request, one, run)]
         return {
-            **page.context_of(run, now, lawful, self.panels(request, run)),
+            **page.context_of(run, now, lawful, self.panels(request, run), self.decisions_made(run)),
             "opts": self.opts,
             "media": self.media,
             "may_not": not any(self.may(request, one, run) for one in type(run).staff_decisions()),

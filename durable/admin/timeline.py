@@ -40,6 +40,8 @@ _GUARANTEES = {
     "keyed": gettext_lazy("external · keyed"),
     "idempotent": gettext_lazy("external · idempotent"),
     "at-least-once": gettext_lazy("external · at least once"),
+    "at most once": gettext_lazy("external · at most once"),
+    "shown": gettext_lazy("shown by the far side"),
 }
 
 
@@ -48,6 +50,8 @@ class Line:
     """One step."""
 
     step: str
+    label: str  # the step in words, where the shape has any
+    error: str  # what its receipt says of a step that did not end well
     state: str
     guarantee: str
     began: datetime | None
@@ -109,22 +113,25 @@ def _line(
     mine = [entry for entry in failures if entry.get("step") == receipt.step]
     state = _state(run, receipt, at, mine, is_next=is_next)
     held = state in ("running", "lost")
-    began, seconds, owner = receipt.at, None, receipt.owner
-    if receipt.at and receipt.took and not receipt.skipped:
-        began = receipt.at - timedelta(seconds=receipt.took)
+    ended = receipt.at or getattr(receipt, "recorded_at", None)
+    began, seconds, owner = ended, None, receipt.owner
+    if ended and receipt.took and not receipt.skipped:
+        began = ended - timedelta(seconds=receipt.took)
     elif held:
         holder = parse(run.owner)
         began, owner = run.updated_at, holder.label if holder else run.owner
         seconds = max(0.0, (now - run.updated_at).total_seconds()) if state == "running" else None
-    elif mine and state == "failed":
+    elif mine and state == "failed" and ended is None:
         began, owner = mine[0]["at"], str(mine[0].get("owner", ""))
     starts = receipt.starts + (1 if held and at is Standing.RUNNING else 0)
     return Line(
         step=receipt.step,
+        label=getattr(receipt, "words", "") or receipt.step,
+        error=redacted(getattr(receipt, "error", "")),
         state=state,
         guarantee=str(_GUARANTEES.get(receipt.guarantee, receipt.guarantee)),
         began=began,
-        ended=receipt.at,
+        ended=ended,
         took=_took(receipt, seconds),
         seconds=seconds,
         starts=starts,
@@ -141,6 +148,9 @@ def _state(run: Any, receipt: Any, at: Standing, mine: list[dict[str, Any]], *, 
         return "skipped"
     if receipt.at is not None:
         return "done"
+    kind = getattr(receipt, "kind", "")
+    if kind and at not in _HELD:
+        return "lost" if kind == "begun" else "failed"
     if is_next and at in _HELD:
         return "running" if at is Standing.RUNNING else "lost"
     if mine:

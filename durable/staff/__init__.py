@@ -8,6 +8,12 @@ in the decision's own words, and carries it out as one conditional UPDATE on the
 from .common import common, next_worker
 from .of_jobs import of_jobs
 from .of_messages import of_messages
-from .value import Asked, Decision, about_receipts, about_repeats
+from .of_operations import of_operations
+from .of_passes import of_passes
+from .of_plans import of_plans
+from .value import Asked, Decision, Question, about_receipts, about_repeats
 
-__all__ = ["Asked", "Decision", "about_receipts", "about_repeats", "common", "next_worker", "of_jobs", "of_messages"]
+__all__ = [
+    "Asked", "Decision", "Question", "about_receipts", "about_repeats", "common", "next_worker", "of_jobs", "of_messages",
+    "of_operations", "of_passes", "of_plans",
+]  # fmt: skip

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-__all__ = ["Asked", "Decision", "Words", "about_receipts", "about_repeats"]
+__all__ = ["Asked", "Decision", "Question", "Words", "about_receipts", "about_repeats"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What else a decision must know."""
+
+    name: str
+    label: Any
+    longest: int = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +29,16 @@ class Asked:
     user: Any  # who decides
     reason: str = ""
     step: str = ""  # of a decision about one step
+    answers: Mapping[str, str] = field(default_factory=dict)  # to the decision's questions, by their names
+
+    def still(self, run: Any) -> bool:
+        """
+        Lock the run's row, and return whether it is as it was seen. Inside the decision's transaction.
+
+        For verbs that cannot be bound to what was seen by their own WHERE: until the transaction ends, nobody moves it.
+        """
+        rows = type(run)._base_manager.using(run._state.db).filter(pk=run.pk)
+        return bool(self.seen.among(rows).select_for_update().values_list("pk").first())
 
     @property
     def by(self) -> str:
@@ -39,12 +58,15 @@ class Decision:
     label: Any  # on the button
     done: Any  # what is said when it is done, and kept in the history: "Retried"
     sources: tuple[str, ...]  # the statuses it leads from
-    carry_out: Callable[[Any, Asked], bool]  # False: the run moved on, nothing was changed
+    #: Falsy: nothing was changed; `sentence` of what is returned says why, where it has one. A run: where it led to.
+    carry_out: Callable[[Any, Asked], Any]
     will: Words  # what happens
     wont: Words  # what does not
     when: Callable[[Any, datetime], bool] = lambda run, now: True  # what else must be true; carry_out checks it again
     permission: str = "change"  # one of the model's own, or "app.codename"
     needs_reason: bool = False
+    asks: tuple[Question, ...] = ()  # each must be answered
+    shows: Callable[[Any], str] = lambda run: ""  # what else of the run must still be what the page showed
     of_step: bool = False  # decided for one step that has no receipt yet
     grave: bool = False  # what was done by it cannot be taken back
 
