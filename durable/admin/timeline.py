@@ -151,6 +151,8 @@ def _state(run: Any, receipt: Any, at: Standing, mine: list[dict[str, Any]], *, 
     kind = getattr(receipt, "kind", "")
     if kind and at not in _HELD:
         return "lost" if kind == "begun" else "failed"
+    if receipt.guarantee == "at most once" and receipt.starts and at not in _HELD:
+        return "lost"  # begun, and nobody wrote down whether it was taken
     if is_next and at in _HELD:
         return "running" if at is Standing.RUNNING else "lost"
     if mine:

@@ -9,9 +9,9 @@ from django.urls import reverse
 import documents
 from documents.models import Conflict
 from durable.clock import InSeconds
-from durable.models import Message
+from durable.models import Message, Operation, Pass, Plan
 from project.accounts.models import AccountDeletion
-from tests.desk import scenes
+from tests.desk import scenes, shapes
 from tests.desk.test_run_page import address
 
 from .operators import desk  # noqa: F401 - a fixture
@@ -35,6 +35,15 @@ def held_message():
     )  # fmt: skip
 
 
+def interrupted_plan():
+    columns = {"cause": "interrupted", "due_at": None, "settled_at": InSeconds(-5), "last_error": "interrupted"}
+    return shapes.plan(status="failed", **columns)
+
+
+def executed_plan():
+    return shapes.plan(status="executed", due_at=None, settled_at=InSeconds(-5))
+
+
 BUTTONS = [
     (scenes.waiting, "run-now", "", "pending", "Due"),
     (scenes.waiting, "cancel", "", "canceled", "Canceled"),
@@ -47,6 +56,16 @@ BUTTONS = [
     (dead_message, "retry", "", "pending", "Due"),
     (waiting_message, "run-now", "", "pending", "Due"),
     (held_message, "release", "web-2 was switched off", "processing", "Lapsed"),
+    (shapes.unknown, "look-again", "", "running", "Running over there"),
+    (shapes.unknown, "it-happened", "seen at Neon", "running", "Running over there"),
+    (shapes.unknown, "it-did-not-happen", "not at Neon", "queued", "Due"),
+    (shapes.unknown, "cancel", "", "canceled", "Canceled"),
+    (shapes.remote, "cancel", "", "canceled", "Canceled"),
+    (shapes.a_pass, "retry", "", "waiting", "Waiting"),
+    (shapes.plan, "approve", "", "approved", "approved"),
+    (shapes.plan, "reject", "not today", "rejected", "rejected: not today"),
+    (interrupted_plan, "resume", "looked at it", "approved", "resumed: looked at it"),
+    (executed_plan, "compensate", "", "executed", "Needs a decision"),
 ]
 
 
@@ -54,13 +73,16 @@ def test_each_button_of_each_shape_is_pressed_and_confirmed(desk):
     page = desk()
     for number, (scene, name, reason, status, shown) in enumerate(BUTTONS):
         AccountDeletion.objects.all().delete()
-        Message.objects.all().delete()
+        for model in (Message, Operation, Pass, Plan):
+            model.objects.all().delete()
         run = scene()
         page.goto(page.base + address(run))
 
         page.click(f"#decide-{name}")
         if reason:
             page.fill("#reason", reason)
+        if page.query_selector("#handle"):
+            page.fill("#handle", "op-99")
         page.click("#confirm")
 
         page.wait_for_selector("#dur-live")
@@ -68,7 +90,7 @@ def test_each_button_of_each_shape_is_pressed_and_confirmed(desk):
         assert run.status == status, name
         assert shown in page.inner_text("#dur-live"), name
         assert page.inner_text(".messagelist .success")
-        entry = LogEntry.objects.latest("pk")
+        entry = LogEntry.objects.exclude(change_message="").latest("pk")
         assert entry.user.username == "ada"
         assert reason in entry.change_message
         assert LogEntry.objects.count() == number + 1
@@ -174,6 +196,7 @@ def pages():
     runs = scenes.scenes()
     scenes.workers()
     runs["message"] = dead_message()
+    runs |= {"remote": shapes.remote(), "unknown": shapes.unknown(), "pass": shapes.a_pass(), "plan": shapes.plan()}
     documents.save("record", "ada", {"title": "Ada", "attributes": []}, expected_version=0, actor_name="ann")
     documents.save("record", "ada", {"title": "Ada L.", "attributes": []}, expected_version=0, actor_name="ben")
     skipped = runs["due"]
@@ -184,6 +207,11 @@ def pages():
         "overview": "/admin/durable/",
         "list": reverse("admin:accounts_accountdeletion_changelist"),
         "messages": reverse("admin:durable_message_changelist"),
+        "operations": reverse("admin:durable_operation_changelist"),
+        "plans": reverse("admin:durable_plan_changelist"),
+        "passes": reverse("admin:durable_pass_changelist"),
+        "approve": address(runs["plan"], "decide", "approve"),
+        "it-happened": address(runs["unknown"], "decide", "it-happened"),
         "skip": address(runs["waiting"], "decide", "skip") + "?step=delete_files",
         "release": address(runs["elsewhere"], "decide", "release"),
         "history": address(runs["waiting"], "history"),

@@ -59,7 +59,7 @@ def unknown(key="reset:staging"):
 def a_pass(key="billing", **columns):
     row = Pass(key=key)
     row.save()
-    summary = {"synced": 1000, "changed": 12, "failed": 0}
+    summary = {"synced": 1000, "changed": 12, "failed": 0, "errors": [], "took": 4.2}
     facts = {"status": "done", "due_at": None, "settled_at": InSeconds(-3600), "summary": summary, **columns}
     Pass.objects.filter(pk=row.pk).update(summary_at=InSeconds(-3600), **facts)
     row.refresh_from_db()

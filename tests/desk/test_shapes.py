@@ -22,7 +22,7 @@ def test_an_operation_that_runs_over_there_says_what_was_shown_and_when_it_is_lo
     html = shown(staff, run)
 
     assert "Running over there" in html
-    assert "the far side shows &#x27;running&#x27;" in html
+    assert "The far side shows &#x27;running&#x27;" in html
     assert "status scheduling" in html
     assert "external · at most once" in html
     assert buttons(html) == {"cancel"}
