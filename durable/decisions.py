@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, connections, transaction
-from django.db.models import F, Func, JSONField, Q
+from django.db.models import Case, F, Func, JSONField, Q, When
 from django.db.models.functions import Now
 
 from . import calls, clock, explain, waking
@@ -26,32 +26,47 @@ __all__ = ["cancel", "it_did_not_happen", "it_happened", "look_again", "nudge", 
 
 _AT_LEAST = 1.0  # seconds between two looks, however many people watch
 _OPEN = ("queued", "running")
+_PATIENCE = 10
 
 
 def cancel(op: Any, *, by: Any) -> bool:
     """See `Operation.cancel`."""
-    kind, rows = calls.find(op.kind), op.rows()
-    noted = _noted(op, "cancel", by)
+    noted, moved = _noted(op, "cancel", by), None
     with transaction.atomic(using=op._state.db):
-        # The stamp of a beginning is a fenced write: one that was not stamped by now never will be.
-        never = rows.filter(begun_at__isnull=True)
-        note = "canceled before it was begun"
-        moved = transition(never, _OPEN, "canceled", flight=None, last_error=note, decisions=noted)
-        moved = moved or transition(rows, "unknown", "canceled", flight=None, decisions=noted, **_next(op))
-        if not moved and not (kind and kind.can_cancel):
-            note = "no longer watched: the far side cannot be asked to stop, and may finish it"
-            free = rows.filter(lease_expires_at__isnull=True)
-            moved = transition(free, _OPEN, "canceled", flight=None, last_error=note, decisions=noted)
-        if not moved:
-            going = rows.filter(status__in=_OPEN)
-            going.filter(cancel_asked_at__isnull=True).update(cancel_asked_at=Now(), decisions=noted, updated_at=Now())
-            # Where nobody holds it, now; else when its owner gives it back.
-            going.filter(_may_look(), lease_expires_at__isnull=True).update(due_at=Now())
-            moved = bool(going.exists())
+        # Decided by what was read, written only where that is still so; else read again.
+        for _ in range(_PATIENCE):
+            moved = _cancel_as_it_stands(op, noted)
+            if moved is not None:
+                break
     op.refresh_from_db()
-    if op.status in _OPEN:
+    if moved and op.status in _OPEN:
         waking.ring_after_commit(op._state.db or "default")
     return bool(moved)
+
+
+def _cancel_as_it_stands(op: Any, noted: Any) -> bool | None:
+    """Return whether it is given up or will be; None where it changed while we looked."""
+    seen = op.rows().values("kind", "status", "fence", "begun_at", "lease_expires_at", "cancel_asked_at").first()
+    if seen is None or seen["status"] not in (*_OPEN, "unknown"):
+        return False
+    same, kind = op.rows().filter(fence=seen["fence"]), calls.find(seen["kind"])
+    left: dict[str, Any] = {"flight": None, "decisions": noted}
+    if seen["status"] == "unknown":
+        return transition(same, "unknown", "canceled", **left, **_next()) or None
+    if seen["begun_at"] is None:
+        # The stamp of a beginning is a fenced write: one that was not stamped by now never will be.
+        never = same.filter(begun_at__isnull=True)
+        return transition(never, _OPEN, "canceled", last_error="canceled before it was begun", **left) or None
+    if seen["lease_expires_at"] is None and not (kind and kind.can_cancel):
+        note = "no longer watched: the far side cannot be asked to stop, and may finish it"
+        free = same.filter(lease_expires_at__isnull=True)
+        return transition(free, _OPEN, "canceled", last_error=note, **left) or None
+    if seen["cancel_asked_at"] is not None:
+        return True
+    # Where nobody holds it a worker asks now; else once its owner gives it back.
+    soon = Case(When(_may_look(), lease_expires_at__isnull=True, then=Now()), default=F("due_at"))
+    asked: dict[str, Any] = {"cancel_asked_at": Now(), "decisions": noted, "updated_at": Now(), "due_at": soon}
+    return same.filter(status__in=_OPEN, cancel_asked_at__isnull=True).update(**asked) > 0 or None
 
 
 def look_again(op: Any, *, by: Any) -> bool:
@@ -138,7 +153,7 @@ def _decide(
     """Move it if it is still there, and keep who decided what. A decision starts the watching anew."""
     given: dict[str, Any] = {
         "attempts": 0, "losses": 0, "held_until": None, "decisions": _noted(op, said, by),
-        "watched_since": watched() if watched else None, **_next(op), **changes,
+        "watched_since": watched() if watched else None, **_next(), **changes,
     }  # fmt: skip
     try:
         with transaction.atomic(using=op._state.db):
@@ -155,7 +170,7 @@ def _decide(
     return moved
 
 
-def _next(op: Any) -> dict[str, Any]:
+def _next() -> dict[str, Any]:
     # Running again without a claim: who held it last must not match it, though its status does.
     return {"fence": F("fence") + 1}
 

@@ -1,6 +1,10 @@
 """Looking: what the far side says is believed, what it does not say is not made up."""
 
+import io
+import json
+
 import pytest
+from django.core.management import call_command
 from django.db.models.functions import Now
 
 from durable import Refused, RetryAfter, polling
@@ -405,3 +409,28 @@ def test_an_answer_that_comes_after_the_lease_is_logged_with_its_handle(kind, fa
 
     assert now(operation).handle == ""
     assert "op-late" in caplog.text
+
+
+# By name --------------------------------------------------------------------------------------------------------------
+
+
+def test_reconcile_takes_one_kind_of_operation_by_its_name(kind, far_side):
+    name, other = kind(), kind()
+    mine, theirs = polling.start(name, {}), polling.start(other, {})
+    out = io.StringIO()
+
+    call_command("reconcile", "--kind", name, "--format", "json", stdout=out, stderr=io.StringIO())
+
+    assert json.loads(out.getvalue())["outcomes"]["waiting"] == 1
+    assert (now(mine).status, now(theirs).status) == ("running", "queued")
+
+
+def test_a_kind_named_whole_beside_one_of_its_lanes_is_taken_whole(kind, far_side):
+    from durable import kinds
+
+    name, other = kind(), kind()
+
+    models, lanes = kinds.chosen([name, "durable.operation"])
+    assert (models, lanes) == ([Operation], {})
+    models, lanes = kinds.chosen([name, other])
+    assert (models, lanes) == ([Operation], {Operation: frozenset({name, other})})
