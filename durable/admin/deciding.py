@@ -87,8 +87,9 @@ def _posted(admin: Any, request: HttpRequest, run: Any, decision: Decision, step
     seen = Seen(request.POST.get("status", ""), int(fence))
     asked = Asked(seen=seen, user=request.user, reason=reason, step=step, answers=answers)
     now = clock.read(connections[run._state.db])
-    is_same = (run.status, run.fence, decision.shows(run)) == (*seen.as_pair(), request.POST.get("shows", ""))
-    if not is_same or not decision.is_lawful(run, now):
+    is_shown = decision.shows(run) == request.POST.get("shows", "")
+    is_same = (run.status, run.fence) == seen.as_pair() and decision.is_lawful(run, now)
+    if not is_shown or not (is_same or decision.tells):
         return _moved_on(admin, request, run)
     try:
         done = carry_out(admin, request, run, decision, asked)
@@ -98,7 +99,7 @@ def _posted(admin: Any, request: HttpRequest, run: Any, decision: Decision, step
     run.refresh_from_db()
     if not done:
         return _moved_on(admin, request, run, getattr(done, "sentence", ""))
-    messages.success(request, said_of(decision, asked).partition("\n")[0])
+    messages.success(request, getattr(done, "sentence", "") or said_of(decision, asked))
     return HttpResponseRedirect(_address(admin, done if isinstance(done, type(run)) else run))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -11,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from durable.redacting import without_secrets
+from durable.redacting import redacted, without_secrets
 
 from .filters import BegunFilter, StandingFilter
 from .page import Made, Panel
@@ -20,19 +21,20 @@ from .runs import RunAdmin
 __all__ = ["PlanAdmin"]
 
 _PERMISSION = "durable.approve_plan"
+_LONGEST = 2_000
 
 
 class PlanAdmin(RunAdmin):
     """Plans. Nothing of them is edited; they are approved or rejected as they stand."""
 
-    list_display: Any = ("name", "state", "progress", "risk", "proposer", "age")
+    list_display: Any = ("name", "state", "progress", "risk", "proposer", "decided", "age")
     list_filter: ClassVar[Any] = (StandingFilter, "risk", BegunFilter)
     list_fields: ClassVar[tuple[str, ...]] = ("title", "steps")
     actions: Any = ()
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return plans with the receipts that tell how far they came."""
-        return super().get_queryset(request).prefetch_related("log")
+        return super().get_queryset(request).prefetch_related("log", "decisions")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Return the plan as it is now: one that nobody will move any more is settled by whoever looks."""
@@ -53,6 +55,12 @@ class PlanAdmin(RunAdmin):
     def name(self, run: Any) -> str:
         """Return what it is called."""
         return run.title or run.key or str(run.pk)
+
+    @admin.display(description=gettext_lazy("decided by"))
+    def decided(self, run: Any) -> str:
+        """Return who decided last."""
+        made = [one for one in run.decisions.all() if one.verb != "proposed"]
+        return str(max(made, key=lambda one: one.pk)) if made else "–"
 
     def decisions_made(self, run: Any) -> list[Made]:
         """Return the plan's own record, which outlives accounts."""
@@ -79,9 +87,24 @@ class PlanAdmin(RunAdmin):
         return own, [name for name in contract if name != "steps"]
 
 
+#: What a step's author said of its risk, in words.
+RISKS = {
+    "low": gettext_lazy("low risk"),
+    "medium": gettext_lazy("medium risk"),
+    "high": gettext_lazy("high risk"),
+}
+
+
+def _told(step: Any, receipt: Any) -> tuple[str, str]:
+    """Return what a step is called with, and what came of it, as JSON or in words."""
+    args = json.dumps(without_secrets(step.get("args")), ensure_ascii=False)
+    output = "" if receipt.output is None else json.dumps(without_secrets(receipt.output), ensure_ascii=False)
+    return args[:_LONGEST], redacted(receipt.error) or output[:_LONGEST] or "–"
+
+
 def _steps(plan: Any) -> SafeString:
     rows = [
-        (step, receipt, without_secrets(step.get("args")))
+        (step, receipt, RISKS.get(step["risk"], step["risk"]), *_told(step, receipt))
         for step, receipt in zip(plan.steps, plan.step_receipts(), strict=True)
     ]
     return SafeString(render_to_string("admin/durable/_steps.html", {"rows": rows, "plan": plan}))

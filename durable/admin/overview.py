@@ -62,7 +62,9 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         "all_clear": "" if problems else _all_clear(found),
         "lines": sorted(lines, key=lambda line: (not line["is_bad"], -line["figures"].open)),
         "quiet": [
-            one.model._meta.verbose_name_plural for one in found if not (one.open or one.dead or one.last_settled)
+            one.model._meta.verbose_name_plural
+            for one in found
+            if not (one.open or one.dead or one.undecided or one.last_settled)
         ],
         "workers": staff,
         "notices": [(text, address) for text, address, bad in notices if not bad],

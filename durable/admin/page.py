@@ -108,7 +108,8 @@ def _facts(run: Any, now: datetime, at: standings.Standing) -> list[tuple[str, s
         facts.append((_("Held by"), owner_in_words(run.owner), None))
     if run.lease_expires_at is not None and run.status == run.MACHINE.claimed:
         left = (run.lease_expires_at - now).total_seconds()
-        facts.append((_("Lease"), _left(left), left if left > 0 else None))
+        span = _("for %(span)s") % {"span": duration(timedelta(seconds=left))} if left > 0 else _left(left)
+        facts.append((_("Lease"), span, left if left > 0 else None))
     if at in (standings.Standing.WAITING, standings.Standing.REMOTE) and run.due_at:
         left = (run.due_at - now).total_seconds()
         facts.append((_("Next by itself"), _left(left) if left > 0 else _("now"), left if left > 0 else None))

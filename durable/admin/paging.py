@@ -45,11 +45,8 @@ class RunList(ChangeList):
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         known = {field.name for field in self.model._meta.concrete_fields}
-        steps = (
-            [step.column for step in self.model.steps().values()]
-            if callable(getattr(self.model, "steps", None))
-            else []
-        )
+        declared = getattr(self.model, "steps", None)  # of a job its steps; a plan has a column of that name
+        steps = [step.column for step in declared().values()] if callable(declared) else []
         shown = [name for name in (*self.list_display, *getattr(self.model_admin, "list_fields", ())) if name in known]
         wanted = {*(name for name in _NEEDED if name in known), *steps, *shown} - {"last_error"}
         slim: QuerySet[Any] = rows.only(*sorted(wanted)).annotate(error_begins=Left("last_error", _ERROR_BEGINS))

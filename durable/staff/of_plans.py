@@ -21,6 +21,7 @@ def of_plans(settled: Sequence[str]) -> tuple[Decision, ...]:
     """Return what may be decided about plans; `settled`: the statuses after which one can be taken back."""
     approve = Decision(
         name="approve",
+        tells=True,
         label=gettext_lazy("Approve"),
         done=gettext_lazy("Approved."),
         sources=("pending",),
@@ -34,6 +35,7 @@ def of_plans(settled: Sequence[str]) -> tuple[Decision, ...]:
     )
     reject = Decision(
         name="reject",
+        tells=True,
         label=gettext_lazy("Reject"),
         done=gettext_lazy("Rejected."),
         sources=("pending",),
@@ -88,11 +90,11 @@ def _resume_will(run: Any, receipts: Sequence[Any], now: datetime, step: str) ->
     found = [_("It goes on at its first step without a receipt.")]
     for receipt in receipts:
         if receipt.kind == "begun":
-            facts = {"step": receipt.words}
+            facts = {"n": receipt.position + 1, "step": receipt.words}
             if receipt.guarantee == "at-least-once":
-                found.append(_("%(step)s was begun and may have happened: it may happen twice.") % facts)
+                found.append(_("Step %(n)s (%(step)s) was begun and may have happened: it may happen twice.") % facts)
             else:
-                found.append(_("%(step)s was begun and is called again, under the same key.") % facts)
+                found.append(_("Step %(n)s (%(step)s) was begun and is called again, under the same key.") % facts)
     return [*found, next_worker()]
 
 

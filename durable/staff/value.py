@@ -67,6 +67,8 @@ class Decision:
     needs_reason: bool = False
     asks: tuple[Question, ...] = ()  # each must be answered
     shows: Callable[[Any], str] = lambda run: ""  # what else of the run must still be what the page showed
+    #: Its verb is bound by itself to what was shown, and says who was first: it is asked even where the run moved on.
+    tells: bool = False
     of_step: bool = False  # decided for one step that has no receipt yet
     grave: bool = False  # what was done by it cannot be taken back
 
