@@ -130,6 +130,9 @@ class Run(models.Model):
     #: Whether a boot pass, too, leaves a run alone until it is due. False: a restart may have healed it, so it is tried.
     PATIENT: ClassVar[bool] = False
 
+    #: Whether there are so few that each is told by itself on the overview.
+    LISTED: ClassVar[bool] = False
+
     #: The order of the index in which open runs stand.
     DUE_ORDER: ClassVar[tuple[str, ...]] = ("due_at",)
     #: Terminal statuses that still wait for a person: such a run is never pruned.

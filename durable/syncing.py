@@ -55,6 +55,7 @@ class Pass(Run):
         arrows=frozenset({(DONE, WAITING), (FAILED, WAITING)}),
     )
     KEPT: ClassVar[frozenset[str]] = frozenset({DONE, FAILED})
+    LISTED: ClassVar[bool] = True
     backoff: ClassVar[Backoff] = Backoff()
 
     #: Of an attempt under way, on this instance only: what giving it back writes.

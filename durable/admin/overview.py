@@ -22,9 +22,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from durable import clock, figures, kinds, pauses, workers
+from durable.admin.badges import badge
 from durable.admin.page import owner_in_words
 from durable.admin.sparklines import sparkline
-from durable.explain import duration
+from durable.explain import duration, explain
 from durable.figures import Figures, Holding
 from durable.owner import is_gone
 from durable.redacting import redacted
@@ -33,6 +34,7 @@ __all__ = ["overview"]
 
 _WORKERS = 20
 _HOLDINGS = 5
+_LISTED = 20
 _SILENT = timedelta(seconds=60)  # so long may a run be due while nobody holds any, before somebody must be told
 
 
@@ -66,6 +68,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
             for one in found
             if not (one.open or one.dead or one.undecided or one.last_settled)
         ],
+        "listed": [line for one in found if one.model.LISTED for line in _each(one, request)],
         "workers": staff,
         "notices": [(text, address) for text, address, bad in notices if not bad],
         "now": now,
@@ -152,6 +155,19 @@ def _notices(request: HttpRequest) -> list[tuple[str, str, bool]]:
         if ask is not None:
             found += ask(request)
     return found
+
+
+def _each(one: Figures, request: HttpRequest) -> list[dict[str, Any]]:
+    """Return a line for each run of a kind that has few."""
+    return [
+        {
+            "name": str(run),
+            "badge": badge(run, one.now),
+            "sentence": redacted(explain(run, one.now)),
+            "address": _address(one.model, "change", run.pk),
+        }
+        for run in kinds.rows_of(one.model).order_by("key")[:_LISTED]
+    ]
 
 
 # Kinds -----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from durable import standing as standings
 from durable.explain import duration, explain
+from durable.models import Worker
 from durable.owner import current, is_gone, parse
 from durable.redacting import REDACTED, is_secret_name, redacted, without_secrets
 
@@ -105,7 +106,9 @@ def _facts(run: Any, now: datetime, at: standings.Standing) -> list[tuple[str, s
     """Return (what, value, seconds that count down) in the order one asks: who, until when, next, how often, since when."""
     facts: list[tuple[str, str, float | None]] = []
     if run.owner:
-        facts.append((_("Held by"), owner_in_words(run.owner), None))
+        since = Worker.objects.filter(owner=run.owner).values_list("began_at", flat=True).first()
+        said = _(", reconciling since %(time)s UTC") % {"time": f"{since:%Y-%m-%d %H:%M}"} if since else ""
+        facts.append((_("Held by"), owner_in_words(run.owner) + said, None))
     if run.lease_expires_at is not None and run.status == run.MACHINE.claimed:
         left = (run.lease_expires_at - now).total_seconds()
         span = _("for %(span)s") % {"span": duration(timedelta(seconds=left))} if left > 0 else _left(left)

@@ -99,8 +99,14 @@ def test_a_step_that_runs_says_since_when_and_by_whom(staff):
     assert "alive on this host" in html
 
 
-def test_an_owner_elsewhere_is_not_called_dead(staff):
-    assert "web-2, process 17 – cannot be seen from here" in shown(staff, scenes.held_elsewhere())
+def test_an_owner_elsewhere_is_not_called_dead_and_told_with_since_when_it_works(staff):
+    scenes.Worker.objects.create(owner=scenes.an_owner(), watches=True, threads=1, began_at=scenes.InSeconds(-3600))
+
+    html = shown(staff, scenes.held_elsewhere())
+
+    assert re.search(
+        r"web-2, process 17 – cannot be seen from here, reconciling since \d{4}-\d\d-\d\d \d\d:\d\d UTC", html
+    )
 
 
 @pytest.mark.parametrize("place", ["list", "page", "live", "confirmation", "overview"])

@@ -173,6 +173,14 @@ def test_a_plan_that_waits_is_told_on_the_overview(staff, proposer):
     assert "Plans: 1 wait for a decision." in problems(overview(staff))
 
 
+def test_each_pass_is_told_by_itself_on_the_overview(staff):
+    shapes.a_pass()
+
+    html = overview(staff)
+
+    assert "pass billing</a> · Done; it is made again at the next boot, or when it is asked for." in html
+
+
 @pytest.mark.parametrize("path", ["operation", "pass", "plan"])
 def test_each_list_answers(staff, proposer, path):
     shapes.remote()
