@@ -1,8 +1,11 @@
 """Notices: what of documents waits for staff, for whatever page of a site gathers such things."""
 
+import datetime as dt
+
 from django.db.models import Min
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -12,6 +15,7 @@ from documents.models import Conflict
 __all__ = ["notices"]
 
 _MOST = 1_000
+_MINUTE = dt.timedelta(minutes=1)
 
 
 def notices(request: HttpRequest) -> list[tuple[str, str, bool]]:
@@ -28,7 +32,8 @@ def notices(request: HttpRequest) -> list[tuple[str, str, bool]]:
         "Documents: %(count)s conflicts wait for a decision, the oldest for %(span)s.",
         count,
     )
-    facts = {"count": f"{count}+" if count >= _MOST else str(count), "span": timesince(found, depth=1)}
+    span = timesince(found, depth=1) if timezone.now() - found > _MINUTE else _("less than a minute")
+    facts = {"count": f"{count}+" if count >= _MOST else str(count), "span": span}
     try:
         address = reverse("admin:documents_conflict_changelist", current_app=getattr(request, "current_app", None))
     except NoReverseMatch:

@@ -26,7 +26,7 @@ _LONGEST = 20_000
 class MessageAdmin(RunAdmin):
     """Messages of the outbox. Staff may retry what is dead or failed; what is being sent is left alone."""
 
-    list_display: Any = ("name", "topic", "state", "held_by_or_next", "age", "tries")
+    list_display: Any = ("name", "topic", "state", "held_by_or_next", "age")
     list_filter: ClassVar[Any] = (StandingFilter, LeaseFilter, TopicFilter, BegunFilter)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

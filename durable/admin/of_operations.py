@@ -23,7 +23,7 @@ __all__ = ["OperationAdmin", "PassAdmin"]
 class OperationAdmin(RunAdmin):
     """Operations that somebody else carries out. Where nobody can say how one ended, a person does."""
 
-    list_display: Any = ("name", "kind", "state", "far_status", "held_by_or_next", "age", "tries")
+    list_display: Any = ("name", "kind", "state", "far_status", "held_by_or_next", "age")
     list_filter: ClassVar[Any] = (StandingFilter, LeaseFilter, BegunFilter)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

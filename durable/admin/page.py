@@ -119,7 +119,8 @@ def _facts(run: Any, now: datetime, at: standings.Standing) -> list[tuple[str, s
     elif run.status in run.MACHINE.terminal or at is standings.Standing.DECISION:
         nothing = _("nothing: it is settled") if at is standings.Standing.DONE else _("nothing: it needs a decision")
         facts.append((_("Next by itself"), nothing, None))
-    facts.append((_("Attempts since the last receipt"), str(run.attempts), None))
+    if run.attempts:
+        facts.append((_("Attempts since the last receipt"), str(run.attempts), None))
     if run.losses:
         facts.append((_("Workers lost in a row"), str(run.losses), None))
     facts.append((_("Begun"), _("%(span)s ago") % {"span": duration(now - run.created_at)}, None))

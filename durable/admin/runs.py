@@ -47,7 +47,7 @@ class RunAdmin(Bulk, _ModelAdmin):
     Who has the model's `view` permission may look, who has `change` may decide; a decision may ask for another one.
     """
 
-    list_display: Any = ("name", "state", "progress", "held_by_or_next", "age", "tries")
+    list_display: Any = ("name", "state", "progress", "held_by_or_next", "age")
     list_filter: ClassVar[Any] = (StandingFilter, LeaseFilter, StepFilter, BegunFilter)
     list_fields: ClassVar[tuple[str, ...]] = ()  # further columns that the methods of a subclass read
     sortable_by: ClassVar[Any] = ()  # the primary key's own order is the one that costs nothing

@@ -44,6 +44,8 @@ def test_pictures_of_every_page(desk, scheme, width):
         documents.save("record", "ada", theirs, expected_version=1, actor_name=name)
         assert number < 2
     page = desk(color_scheme=scheme, viewport={"width": width, "height": 800})
+    skipped = runs["due"]
+    skipped.skip("cancel_subscription", reason="she had none", by="ada")
     pages = {
         "overview": "/admin/durable/",
         "list": reverse("admin:accounts_accountdeletion_changelist"),

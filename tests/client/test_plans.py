@@ -186,5 +186,5 @@ def test_a_plan_is_approved_in_the_admin_killed_in_the_middle_resumed_and_its_pa
     customer = plan.step_receipts()[2].output["customer"]
     assert stripe_itself.customers.retrieve(customer).email == "ada@example.org"
     assert [entry.change_message for entry in LogEntry.objects.order_by("pk")] == [
-        "approve: now approved", "resume: now approved (the host is back)",
+        "Approved.", "Resumed. Reason: the host is back",
     ]  # fmt: skip

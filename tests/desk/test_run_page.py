@@ -72,7 +72,7 @@ def test_an_external_step_begun_more_than_once_is_marked_with_its_key(staff):
 
     html = shown(staff, run)
 
-    assert "2 external steps were begun more than once" in html
+    assert "2 external steps may have reached the outside world more often than their receipts say" in html
     assert html.count("perhaps more than once outside") == 2
     assert run.key_for("delete_customer") in html
 

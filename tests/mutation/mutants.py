@@ -227,6 +227,31 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "return condition",
         "tests/conformance/test_query_plans.py",
     ),
+    # Decisions of staff ----------------------------------------------------------------------------------------------
+    "a decision on a run that was not seen": _in(
+        "run",
+        "return rows.filter(status=self.status, fence=self.fence)",
+        "return rows",
+        "tests/desk/test_deciding.py::test_the_update_itself_is_bound_to_what_was_seen",
+    ),
+    "a skip without the fence": _in(
+        "skipping",
+        'rows.filter(fence=found["fence"], **',
+        "rows.filter(**",
+        "tests/durable/test_skipping.py::test_a_claim_between_the_look_and_the_update_wins",
+    ),
+    "a skip that keeps the fence": _in(
+        "skipping",
+        'fence=F("fence") + 1,',
+        'fence=F("fence"),',
+        "tests/durable/test_skipping.py::test_two_people_who_skip_different_steps_do_not_lose_either_decision",
+    ),
+    "a skip without a word beside the receipt": _in(
+        "skipping",
+        '"step_log": {**found["step_log"], step: entry}',
+        '"step_log": found["step_log"]',
+        "tests/durable/test_skipping.py::test_its_receipt_says_by_whom_and_why_after_the_run_is_done",
+    ),
     # Leases and clocks -----------------------------------------------------------------------------------------------
     "a renewal that waits": _in(
         "contract", "claimed, waits=False)", "claimed, waits=True)", f"{LOCKS}[heartbeat, stamp-job]"
