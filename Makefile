@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
+PYTEST := $(RUN) -m pytest -q -m "not long"
 
-.PHONY: demo serve test test-newest test-long reliability mutation bench lint clean
+.PHONY: demo serve test test-library test-contract test-crash test-client test-sqlite test-long reliability mutation mutation-client bench lint clean
 
 $(VENV)/.ready: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -22,18 +23,24 @@ serve: $(VENV)/.ready
 	$(RUN) manage.py migrate --verbosity 0
 	$(RUN) manage.py serve
 
+# The suite in parts, two at a time: each part has a database (and, where none is given, a server) of its own.
+PARTS := test-library test-sqlite test-contract test-crash test-client
+SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 test: $(VENV)/.ready
-	@mkdir -p var
-	$(RUN) -m pytest -q -m "not long" --ignore=tests/client --ignore=tests/crash
-	$(RUN) -m pytest -q -m "not long" tests/crash
-	$(RUN) -m pytest -q -m "not long" tests/client
-	DATABASE_URL=$${SQLITE_URL:-sqlite:///var/test.sqlite3} $(RUN) -m pytest -q -m "not long and not postgres" --ignore=tests/client
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(SYNC) $(PARTS)
 
-# What the newest Python and Django must pass in CI; the crash suite and the browser's run on one interpreter for now.
-test-newest: $(VENV)/.ready
+$(PARTS): $(VENV)/.ready
+test-library:
+	SUITE_PART=library $(PYTEST) --ignore=tests/conformance --ignore=tests/mutation --ignore=tests/crash --ignore=tests/client tests
+test-contract:
+	SUITE_PART=contract $(PYTEST) tests/conformance tests/mutation
+test-crash:
+	SUITE_PART=crash $(PYTEST) tests/crash
+test-client:
+	SUITE_PART=client $(PYTEST) tests/client
+test-sqlite:
 	@mkdir -p var
-	$(RUN) -m pytest -q -m "not long" --ignore=tests/client --ignore=tests/crash
-	DATABASE_URL=$${SQLITE_URL:-sqlite:///var/test.sqlite3} $(RUN) -m pytest -q -m "not long and not postgres" --ignore=tests/client --ignore=tests/crash
+	DATABASE_URL=$${SQLITE_URL:-sqlite:///var/test.sqlite3} $(RUN) -m pytest -q -m "not long and not postgres" --ignore=tests/client
 
 test-long: $(VENV)/.ready
 	$(RUN) -m pytest -q -m long
@@ -45,6 +52,10 @@ reliability: $(VENV)/.ready
 
 mutation: $(VENV)/.ready
 	$(RUN) -m tests.mutation
+
+# Each guard of the browser client's core removed in turn; minutes.
+mutation-client: $(VENV)/.ready
+	$(RUN) -m tests.client.mutants never
 
 bench: $(VENV)/.ready
 	$(RUN) -m bench

@@ -21,7 +21,7 @@ from django.utils.translation import ngettext
 
 from . import topics
 from .explain import explain
-from .models import Message
+from .models import Message, Operation, Pass
 
 __all__ = ["MessageAdmin", "RunAdmin"]
 
@@ -235,3 +235,6 @@ class MessageAdmin(RunAdmin):
     def body(self, message: Any) -> SafeString:
         text = json.dumps(message.payload, indent=2, ensure_ascii=False)
         return format_html("<pre>{}{}</pre>", text[:20_000], " …" if len(text) > 20_000 else "")
+
+
+admin.site.register([Operation, Pass], RunAdmin)

@@ -15,7 +15,9 @@ class DurableConfig(AppConfig):
         from . import checks, logs  # noqa: F401 - checks register themselves
 
         logs.connect()
-        autodiscover_modules("outbox", "plans")  # handlers and actions of each app, so that every worker knows them
+        autodiscover_modules(
+            "outbox", "plans", "polling", "passes"
+        )  # what each app registers, so that every worker knows it
         if apps.is_installed("django.contrib.admin"):
             import_module("durable.adminplans")  # beside durable.admin, which the admin finds by itself
         # From Django 6.1 on, a project with MAILERS has no EMAIL_BACKEND.

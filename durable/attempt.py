@@ -74,7 +74,7 @@ def _advance(run: Any, claim: Claim) -> Outcome:
     except LostLease:
         raise
     except Interrupted:
-        persistently(claim, lambda: claim.release(attempts=_not_counted(run), losses=0))
+        persistently(claim, lambda: run.give_back(claim, attempts=_not_counted(run), losses=0))
         return Outcome.INTERRUPTED
     except Wait as wait:
         left: dict[str, Any] = {
@@ -82,7 +82,7 @@ def _advance(run: Any, claim: Claim) -> Outcome:
             "attempts": _not_counted(run),
             "last_error": clean_text(wait.reason),
         }
-        persistently(claim, lambda: claim.release(**left))
+        persistently(claim, lambda: run.give_back(claim, **left))
         signals.send(signals.run_waiting, run, seconds=wait.seconds, reason=wait.reason, claim=claim)
         return Outcome.WAITING
     except Exception as error:  # noqa: BLE001 - the one place that catches what users raise
@@ -90,7 +90,7 @@ def _advance(run: Any, claim: Claim) -> Outcome:
     except BaseException as error:
         _failed(run, claim, error)
         raise
-    signals.send(signals.run_settled, run, status=run.MACHINE.done, claim=claim)
+    signals.send(signals.run_settled, run, status=run.settled_as or run.MACHINE.done, claim=claim)
     return Outcome.DONE
 
 

@@ -35,6 +35,7 @@ from django.db import connections
 from django.db.models import BigIntegerField, CharField, F, PositiveIntegerField, Q, QuerySet, TextField
 from django.db.models.functions import Least, Now
 
+from . import cursors
 from .clock import InSeconds, later_sql, now_sql, seconds_param
 from .errors import Interrupted, LostLease
 
@@ -345,10 +346,7 @@ class Claim:
 
     def _update(self, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool) -> bool:
         connection = connections[self.alias]
-        shape = tuple(
-            (name, "now" if value is NOW else "later" if type(value) is Later else "value")
-            for name, value in changes.items()
-        )
+        shape = _shape(changes)
         waits = waits or not connection.features.has_select_for_update_skip_locked
         sql, fields = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
         params: list[Any] = [
@@ -358,9 +356,7 @@ class Claim:
         mine: tuple[Any, ...] = (self._key(connection), self.fence)
         if unless is not None and connection.vendor == "postgresql":
             mine += (self._silence_allowed(),)
-        with connection.cursor() as cursor:
-            cursor.execute(sql, (*params, *mine) if waits else (*params, *mine, *mine))
-            return bool(cursor.rowcount == 1)
+        return cursors.write(connection, sql, (*params, *mine) if waits else (*params, *mine, *mine)) == 1
 
     def _silence_allowed(self) -> str:
         """Return how long our transaction may say nothing before the server ends it, in milliseconds."""
@@ -425,10 +421,7 @@ def write_together(
         rows = [{**changes, **{name: values[n] for name, values in each.items()}} for n in range(len(claims))]
         pairs = zip(claims, rows, strict=True)
         return {right.pk for right, row in pairs if right._update(row, None, states, waits=True)}
-    shape = tuple(
-        (name, "now" if value is NOW else "later" if type(value) is Later else "value")
-        for name, value in changes.items()
-    )
+    shape = _shape(changes)
     columns = [[right.pk for right in claims], [right.fence for right in claims], *each.values()]
     fields = [one.model._meta.get_field(name) for name in ("id", "fence", *each)]
     params = [
@@ -466,6 +459,14 @@ def _owners_batch(
           AND run.{column["status"]} IN ({statuses})
         RETURNING run.{column["id"]}
     """  # noqa: S608 - names of our own columns, quoted
+
+
+def _shape(changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return what decides the text of the statement: the columns, and where their values come from."""
+    kinds = []
+    for name, value in changes.items():
+        kinds.append((name, "now" if value is NOW else "later" if type(value) is Later else "value"))
+    return tuple(kinds)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -524,7 +525,10 @@ def _claim_in_one_statement(
     runs = list(model._base_manager.using(using).raw(sql, params))
     runs.sort(key=lambda run: (run.due_at is None, run.due_at))
     return [
-        (run, _claim_of(run, using, owner, lease, run.was_owner if run.was_status == machine.claimed else None))
+        (
+            run,
+            _claim_of(run, using, owner, lease, (run.was_owner or None) if run.was_status == machine.claimed else None),
+        )
         for run in runs
     ]
 
@@ -573,7 +577,8 @@ def _claim_sql(
         )
         UPDATE {table} AS run SET
             {column["losses"]} =
-                LEAST(run.{column["losses"]}, {_MOST_ATTEMPTS}) + CASE WHEN run.{column["status"]} = %s THEN 1 ELSE 0 END,
+                LEAST(run.{column["losses"]}, {_MOST_ATTEMPTS})
+                + CASE WHEN run.{column["status"]} = %s AND run.{column["owner"]} <> '' THEN 1 ELSE 0 END,
             {column["status"]} = %s,
             {column["fence"]} = run.{column["fence"]} + 1,
             {column["attempts"]} = LEAST(run.{column["attempts"]}, {_MOST_ATTEMPTS}) + 1,
@@ -605,7 +610,7 @@ def _claim_one_by_one(
     for pk, fence, status, was_owner, losses in list(
         takeable.values_list("pk", "fence", "status", "owner", "losses")[:limit]
     ):
-        lapsed = status == machine.claimed
+        lapsed = status == machine.claimed and was_owner != ""
         taken = rows.filter(taking.condition(machine), pk=pk, fence=fence, status=status).update(
             status=machine.claimed,
             fence=fence + 1,

@@ -14,7 +14,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.db import Error, InterfaceError, OperationalError, connections, transaction
@@ -102,19 +102,25 @@ def persistently(claim: Claim, work: Callable[[], T]) -> T:
             time.sleep(0.2)
 
 
-@contextlib.contextmanager
-def timed(claim: Claim, seconds: float, *, in_transaction: bool) -> Iterator[None]:
+class timed:  # noqa: N801 - used as a `with` block's verb, as contextlib's own are
     """
     Give the step in hand a deadline. After it the lease is not renewed, and an open transaction is cut off.
 
     A hung external call cannot be ended from outside; its run becomes claimable, and its late receipt matches no row.
     """
-    if in_transaction:
-        claim.cut_off = _cutter(claim.alias)
-    claim.deadline = time.monotonic() + seconds
-    try:
-        yield
-    finally:
+
+    __slots__ = ("_claim", "_in_transaction", "_seconds")
+
+    def __init__(self, claim: Claim, seconds: float, *, in_transaction: bool) -> None:
+        self._claim, self._seconds, self._in_transaction = claim, seconds, in_transaction
+
+    def __enter__(self) -> None:
+        if self._in_transaction:
+            self._claim.cut_off = _cutter(self._claim.alias)
+        self._claim.deadline = time.monotonic() + self._seconds
+
+    def __exit__(self, *_: object) -> None:
+        claim = self._claim
         claim.deadline = claim.cut_off = None
         # A late step that came back is not the next step's lateness; whether we still own the run, the fence tells.
         claim.timed_out = False

@@ -21,6 +21,9 @@ __all__ = ["duration", "explain"]
 def explain(run: Any) -> str:
     """Return the sentence for a run of any shape."""
     now = clock.read(connections[run._state.db or "default"])
+    own = run.in_a_sentence(now)
+    if own:
+        return str(own)
     receipts = run.receipts()
     recorded = sum(receipt.at is not None for receipt in receipts)
     progress = f"{recorded} of {len(receipts)} steps done"

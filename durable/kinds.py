@@ -6,6 +6,7 @@ A job class is a kind, and its label is the kind's name: `accounts.accountdeleti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
@@ -18,6 +19,7 @@ __all__ = [
     "UNUSABLE",
     "UnknownKind",
     "alias_of",
+    "chosen",
     "find",
     "name_of",
     "orphans",
@@ -69,6 +71,34 @@ def find(name: str) -> type[Any]:
     said = f"{name!r} is ambiguous" if found else f"there is no kind {name!r}"
     message = f"{said}; kinds: {known}"
     raise UnknownKind(message)
+
+
+def chosen(names: Sequence[str]) -> tuple[list[type[Any]], dict[type[Any], frozenset[str]]]:
+    """
+    Return the kinds of those names, and of which of them only some lanes were named: a pass, a topic, a kind of operation.
+
+    Raises:
+        UnknownKind: naming the kinds there are.
+    """
+    models: list[type[Any]] = []
+    lanes: dict[type[Any], frozenset[str]] = {}
+    for name in names:
+        try:
+            model = find(name)
+        except UnknownKind:
+            model = _model_of_lane(name)
+            lanes[model] = lanes.get(model, frozenset()) | {name}
+        models.append(model)
+    whole = [model for name, model in zip(names, models, strict=True) if name not in lanes.get(model, ())]
+    return list(dict.fromkeys(models)), {model: some for model, some in lanes.items() if model not in whole}
+
+
+def _model_of_lane(name: str) -> type[Any]:
+    having = [model for model in registered() if any(lane.name == name for lane in model.lanes(alias_of(model)))]
+    if len(having) == 1:
+        return having[0]
+    find(name)  # raises, with the kinds there are
+    raise AssertionError  # pragma: no cover
 
 
 def orphans(using: str) -> list[tuple[str, int]]:

@@ -17,7 +17,6 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from django.db import connections
@@ -46,25 +45,30 @@ _starting = threading.Lock()
 _watcher: threading.Thread | None = None
 
 
-@contextlib.contextmanager
-def patience(using: str, seconds: float) -> Iterator[None]:
+class patience:  # noqa: N801 - used as a `with` block's verb, as contextlib's own are
     """
     Let this thread's connection be cut off if the block lasts longer; again after as long, as the block may try again.
 
     The statement in flight raises OperationalError. Costs nothing but an entry in a dictionary.
     """
-    connection = connections[using]
-    if connection.vendor != "postgresql":
-        yield
-        return
-    wait = _Wait(connection, seconds)
-    _waits[id(wait)] = wait
-    if _watcher is None:
-        _start_watching()
-    try:
-        yield
-    finally:
-        del _waits[id(wait)]
+
+    __slots__ = ("_seconds", "_using", "_wait")
+
+    def __init__(self, using: str, seconds: float) -> None:
+        self._using, self._seconds = using, seconds
+        self._wait: _Wait | None = None
+
+    def __enter__(self) -> None:
+        connection = connections[self._using]
+        if connection.vendor == "postgresql":
+            self._wait = _Wait(connection, self._seconds)
+            _waits[id(self._wait)] = self._wait
+            if _watcher is None:
+                _start_watching()
+
+    def __exit__(self, *_: object) -> None:
+        if self._wait is not None:
+            del _waits[id(self._wait)]
 
 
 def limit_connection(using: str, lease: float) -> None:

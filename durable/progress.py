@@ -6,6 +6,7 @@ import threading
 from types import TracebackType
 from typing import Any
 
+from . import signals
 from .attempt import Outcome
 
 __all__ = ["Progress"]
@@ -20,17 +21,29 @@ class Progress:
         self._lock = threading.Lock()
         self._bar: Any = None
         self._task: Any = None
+        self._within: dict[Any, Any] = {}
 
     def __enter__(self) -> Progress:
         if not self._quiet and getattr(self._out, "isatty", bool)():
             self._bar = _rich_bar()
+        if self._bar is not None:
+            signals.run_progressed.connect(self._progressed)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._bar is not None:
+            signals.run_progressed.disconnect(self._progressed)
         if self._bar is not None and self._task is not None:
             self._bar.stop()
+
+    def _progressed(self, sender: Any, run: Any, seen: int, total: int, **_: Any) -> None:
+        """One pass has come so far: it has a line of its own."""
+        with self._lock:
+            if run.pk not in self._within:
+                self._within[run.pk] = self._bar.add_task(str(run), total=total)
+            self._bar.update(self._within[run.pk], completed=seen, total=total)
 
     @property
     def is_shown(self) -> bool:

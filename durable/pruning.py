@@ -48,7 +48,7 @@ def prune(
     Returns:
         How many runs were, or would be, deleted. A key that is deleted may be used again.
     """
-    old = kinds.rows_of(model).settled().filter(settled_at__lt=InSeconds(-older_than))
+    old = kinds.rows_of(model).settled().exclude(status__in=model.KEPT).filter(settled_at__lt=InSeconds(-older_than))
     if dry_run:
         return int(old.count())
     total = 0

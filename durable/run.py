@@ -107,6 +107,12 @@ class Run(models.Model):
     #: Whether a boot pass, too, leaves a run alone until it is due. False: a restart may have healed it, so it is tried.
     PATIENT: ClassVar[bool] = False
 
+    #: Terminal statuses that still wait for a person: such a run is never pruned.
+    KEPT: ClassVar[frozenset[str]] = frozenset()
+
+    #: Of an attempt under way, on this instance only: how `advance` settled it, where that is not the machine's `done`.
+    settled_as: str = ""
+
     id = RunId()
     status = models.CharField(max_length=16, editable=False)
     fence = models.BigIntegerField(default=0, editable=False)
@@ -165,6 +171,10 @@ class Run(models.Model):
         """Do in one go what the runs of a lane with `together` have in common, before each is concluded by itself."""
 
     @classmethod
+    def at_boot(cls, using: str, wanted: frozenset[str] | None) -> None:
+        """Make due what a boot makes due; `wanted`: only the lanes of these names, because somebody named them."""
+
+    @classmethod
     def maintain(cls, using: str) -> list[str]:
         """
         Mend what no claimer would ever see. Part of every boot pass, and of a watching worker once a minute.
@@ -180,6 +190,14 @@ class Run(models.Model):
     def lost(self, claim: Any) -> bool:
         """Record that the owner before this claim vanished. Return whether the run was given up because of it."""
         raise NotImplementedError
+
+    def give_back(self, claim: Any, **changes: Any) -> None:
+        """Give the claim back with the run still open: one that waits, is interrupted, or was never begun."""
+        claim.release(**changes)
+
+    def in_a_sentence(self, now: datetime) -> str:
+        """Return this shape's own sentence on how the run stands; an empty one where the common words say it."""
+        return ""
 
     def standstill(self) -> str:
         """Return why no worker may take this open run whatever its time, or an empty string."""

@@ -13,8 +13,9 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from django.db import Error, connections
@@ -94,6 +95,7 @@ class Reconciler:
         boot: also take open runs that are not due yet, once each: whatever their backoff, a restart may have healed it.
         limit: stop after so many runs.
         on_outcome: called after each run, from its thread.
+        lanes: of these kinds, only the lanes of those names.
     """
 
     def __init__(
@@ -105,7 +107,9 @@ class Reconciler:
         boot: bool = True,
         limit: int | None = None,
         on_outcome: Callable[[Any, Outcome], None] | None = None,
+        lanes: Mapping[type[Any], frozenset[str]] = MappingProxyType({}),
     ) -> None:
+        self._lanes = lanes
         self.models = [(model, kinds.alias_of(model)) for model in models]
         self.shutdown = shutdown
         self.threads = threads
@@ -131,6 +135,7 @@ class Reconciler:
         for model, alias in self.models:
             with patience(alias, self._lease):
                 self.report.taken_over += take_over(model, alias)
+                model.at_boot(alias, self._lanes.get(model))
         # Only now: a takeover touches its rows, and a pass leaves alone what was touched after it began.
         self._began = {alias: clock.read(connections[alias]) for _, alias in self.models}
         self.maintain()
@@ -281,14 +286,14 @@ class Reconciler:
 
     def _give_back(self, run: Any, right: Claim) -> None:
         try:
-            right.release(attempts=max(0, run.attempts - 1))
+            run.give_back(right, attempts=max(0, run.attempts - 1))
         except LostLease:
             logger.info("lease lost kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, right.fence)
         self._count(run, Outcome.INTERRUPTED)
 
     def _let_others(self, queue: _Queue, run: Any, right: Claim) -> None:
         """Give back a run that waits behind a slow one, as if this pass had not touched it."""
-        right.release(attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
+        run.give_back(right, attempts=max(0, run.attempts - 1), updated_at=self._began[right.alias])
         self._seen.discard(queue.name)
         self.wake()
 
@@ -321,7 +326,12 @@ class Reconciler:
         return None, []
 
     def _queues(self) -> list[_Queue]:
-        return [_Queue(model, alias, lane) for model, alias in self.models for lane in model.lanes(alias)]
+        return [
+            _Queue(model, alias, lane)
+            for model, alias in self.models
+            for lane in model.lanes(alias)
+            if lane.name in self._lanes.get(model, (lane.name,))
+        ]
 
     def _enter(self, queue: _Queue, *, alone: bool) -> int:
         """Return how many runs this thread may take from that lane now, and count it as busy with it."""

@@ -8,6 +8,7 @@ database is away the recording is tried again, and a failure to record is never 
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from . import heartbeat, pauses, signals
 from .clock import now_sql
 from .conf import setting
 from .contract import Claim, write_together
-from .effects import timed
+from .effects import persistently, timed
 from .errors import LostLease, NotRecorded, RetryAfter, Wait, text_of
 from .run import clean_text
 
@@ -33,9 +34,10 @@ _ONCE_MORE = (0.05, 0.2, 1.0)  # seconds between tries to record, the last one r
 
 def send(message: Any, claim: Claim, handler: Any, states: tuple[str, ...]) -> None:
     """Record that an attempt begins, call the handler, and settle the message. Raises what the handler raised."""
-    if _settled_from_the_record([(message, claim)]):
+    # Nothing is sent yet: a database that is away for a moment is nobody's failure, and costs no attempt.
+    if persistently(claim, lambda: _settled_from_the_record([(message, claim)])):
         return
-    _begin(message, claim)
+    persistently(claim, lambda: _begin(message, claim))
     try:
         with timed(claim, _timeout(handler), in_transaction=False):
             result = handler.send(message)
@@ -76,13 +78,14 @@ def _ready_together(batch: Sequence[tuple[Any, Claim]]) -> list[tuple[Any, Claim
     """Return the messages to hand over: those that are still ours, not sent before, and recorded as begun."""
     for message, claim in batch:
         if claim.lost_owner is not None:
-            message.lost(claim)
+            persistently(claim, functools.partial(message.lost, claim))
             claim.lost_owner = None
-    known = _settled_from_the_record(list(batch))
+    one = batch[0][1]  # whose lease bounds how long a database that is away is waited for
+    known = persistently(one, lambda: _settled_from_the_record(list(batch)))
     for message, _ in batch:
         if message.pk in known:
             message._verdict = _Verdict(None)
-    return _begin_together([pair for pair in batch if pair[0].pk not in known])
+    return persistently(one, lambda: _begin_together([pair for pair in batch if pair[0].pk not in known]))
 
 
 def close(message: Any, claim: Claim, outcome: str, error: BaseException, write: Callable[[], Any]) -> None:

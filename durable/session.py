@@ -5,7 +5,9 @@ Session: one `manage.py reconcile` from its options to its summary. The command 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from django.db import connections
@@ -83,6 +85,7 @@ def run_session(
     due_only: bool,
     out: Any,
     quiet: bool,
+    lanes: Mapping[type[Any], frozenset[str]] = MappingProxyType({}),
 ) -> Result:
     """
     Reconcile, in the foreground, until done or told to stop.
@@ -91,12 +94,13 @@ def run_session(
         models: the kinds to look after; all of them: tables without a class are reported too.
         threads: runs in flight; None: the THREADS setting, or 1 where the database has one writer.
         wait: seconds to wait for leases of workers that may be dead.
+        lanes: of these kinds, only the lanes of those names.
         out: where progress and the summary go: a stream with `write`.
 
     Raises:
         django.db.Error: the database cannot be used at all.
     """
-    everything = set(models) == set(kinds.registered())
+    everything = not lanes and set(models) == set(kinds.registered())
     aliases = {kinds.alias_of(model) for model in models}
     for alias in aliases:
         limit_connection(alias, float(setting("LEASE")))
@@ -114,7 +118,7 @@ def run_session(
 
         reconciler = Reconciler(
             models, shutdown, threads=threads or _default_threads(aliases), boot=not due_only, limit=limit,
-            on_outcome=on_outcome,
+            on_outcome=on_outcome, lanes=lanes,
         )  # fmt: skip
         if watch:
             bar.say(f"Watching {len(models)} kind(s), {reconciler.threads} thread(s). Ctrl-C or SIGTERM stops.")

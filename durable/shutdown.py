@@ -94,6 +94,7 @@ class Shutdown:
         self._watcher.start()
 
     def _after_grace(self) -> None:
+        logger.info("asked to stop signal=%s grace=%g", self.name, self.grace)
         for wake in self._wakers:
             wake()
         if not self._over.wait(self.grace):
@@ -121,7 +122,7 @@ class Shutdown:
             claim.cut_off()
         try:
             note = f"cut off by {self.name}; the attempt does not count"
-            claim.release(attempts=max(0, run.attempts - 1), losses=0, last_error=note)
+            run.give_back(claim, attempts=max(0, run.attempts - 1), losses=0, last_error=note)
             logger.warning("step cut off kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)
         except LostLease:
             logger.info("lease lost kind=%s pk=%s", claim.model._meta.label_lower, claim.pk)

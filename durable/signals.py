@@ -11,13 +11,14 @@ from typing import Any
 
 from django.dispatch import Signal
 
-__all__ = ["run_failed", "run_lost", "run_settled", "run_waiting", "send", "step_done"]
+__all__ = ["run_failed", "run_lost", "run_progressed", "run_settled", "run_waiting", "send", "step_done"]
 
 step_done = Signal()  # step: its name; claim
 run_settled = Signal()  # status; claim
 run_failed = Signal()  # error; status: what the run is now; claim
 run_waiting = Signal()  # seconds, reason; claim
 run_lost = Signal()  # claim: the one that may write no more
+run_progressed = Signal()  # seen, total: rows of a pass; claim
 
 logger = logging.getLogger("durable")
 

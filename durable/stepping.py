@@ -8,9 +8,13 @@ transaction of its own with the fields it returned and the body of its `record`.
 from __future__ import annotations
 
 import copy
+import datetime
+import functools
 import time
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django.db import models
 
@@ -42,11 +46,13 @@ class Stepping:
         self.claim = claim
         self._log_to_be: dict[str, Any] = job.step_log
         self._logged_fence: int | None = None
+        self._timeout = float(setting("STEP_TIMEOUT"))
 
     def go(self) -> None:
         """Do the steps. Raises what they raise; the receipts written until then stay."""
         job, claim = self.job, self.claim
-        todo = [step for step in job.steps().values() if getattr(job, step.column) is None]
+        steps = type(job).steps().values()
+        todo = [step for step in steps if getattr(job, step.column) is None]
         if not todo:
             persistently(claim, lambda: claim.settle(job.MACHINE.done, **starting.landing(type(job))))
         for step in todo:
@@ -74,9 +80,8 @@ class Stepping:
             took = time.monotonic() - began
         return self._record_external(step, claim, result, took, last=last)
 
-    @staticmethod
-    def _seconds_for(step: Step) -> float:
-        return step.timeout if step.timeout is not None else float(setting("STEP_TIMEOUT"))
+    def _seconds_for(self, step: Step) -> float:
+        return step.timeout if step.timeout is not None else self._timeout
 
     def _database_step(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
         # Stamp before the body: the UPDATE takes the row lock and proves the fence, so nobody takes the run meanwhile.
@@ -146,9 +151,10 @@ class Stepping:
             entry = {"by": claim.by, "fence": claim.fence}
         if took is not None:
             entry["took"] = round(took, 3)
-        failed = sum(one.get("step") == step.name for one in self.job.failures)
-        if failed:
-            entry["starts"] = failed + 1
+        if self.job.failures:
+            failed = sum(one.get("step") == step.name for one in self.job.failures)
+            if failed:
+                entry["starts"] = failed + 1
         if not entry:
             return None
         self._log_to_be = {**self.job.step_log, step.name: entry}
@@ -185,20 +191,34 @@ class Stepping:
 
 def own_values(job: Any) -> dict[str, Any]:
     """Return a copy of the job's own fields as they are loaded, safe from changes made in place."""
-    guarded, values = job.contract_columns(), job.__dict__
+    values = job.__dict__
     return {
-        field.attname: copy.deepcopy(values[field.attname])
-        for field in job._meta.concrete_fields
-        if field.name not in guarded and field.attname in values
+        name: value if type(value) in _UNCHANGEABLE else copy.deepcopy(value)
+        for name in _own_attributes(type(job))  # type: ignore[arg-type]
+        if (value := values.get(name, _ABSENT)) is not _ABSENT
     }
 
 
 def _put_back(job: Any, values: dict[str, Any]) -> None:
     job.__dict__.update(values)
-    relations: list[Any] = [field for field in job._meta.concrete_fields if field.is_relation]
-    for field in relations:
+    for field in _relations(type(job)):  # type: ignore[arg-type]
         if field.is_cached(job):
             related = field.get_cached_value(job)
             value = None if related is None else getattr(related, field.target_field.attname)
             if value != job.__dict__.get(field.attname):
                 field.delete_cached_value(job)
+
+
+_ABSENT = object()
+_UNCHANGEABLE = {type(None), bool, int, float, str, bytes, Decimal, UUID, datetime.date, datetime.datetime}
+
+
+@functools.cache
+def _own_attributes(model: Any) -> tuple[str, ...]:
+    guarded = model.contract_columns()
+    return tuple(field.attname for field in model._meta.concrete_fields if field.name not in guarded)
+
+
+@functools.cache
+def _relations(model: Any) -> tuple[Any, ...]:
+    return tuple(field for field in model._meta.concrete_fields if field.is_relation)

@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "durable",
     "documents",
     "project.accounts",
+    "project.branches",
     "project.desk",
     "project.notifications",
     "project.plans",
@@ -130,5 +131,13 @@ S3_REGION = env.str("S3_REGION", default="us-east-1")
 USER_FILES_ROOT = env.path("USER_FILES_ROOT", default=str(BASE_DIR / "var" / "user-files"))
 # Seconds to wait after each file deleted. Only the demo sets it: it needs time to kill the worker in between.
 USER_FILES_PAUSE = env.float("USER_FILES_PAUSE", default=0)
+# Resets of the development branch: off, unless this is exactly `true`.
+BRANCH_RESET = env.str("BRANCH_RESET", default="")
+NEON_API_BASE = env.str("NEON_API_BASE", default="https://console.neon.tech/api/v2")
+NEON_API_KEY = env.str("NEON_API_KEY", default="")
+NEON_PROJECT_ID = env.str("NEON_PROJECT_ID", default="")
+NEON_BRANCH_ID = env.str("NEON_BRANCH_ID", default="")
+# Whether each boot pass of `reconcile` looks every subscription up at Stripe; `--kind billing` always does.
+BILLING_AT_BOOT = env.bool("BILLING_AT_BOOT", default=True)
 TELEGRAM_API_BASE = env.str("TELEGRAM_API_BASE", default="https://api.telegram.org")
 TELEGRAM_BOT_TOKEN = env.str("TELEGRAM_BOT_TOKEN", default="")

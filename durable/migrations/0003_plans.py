@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("durable", "0001_the_outbox"),
+        ("durable", "0002_operations"),
     ]
 
     operations = [

@@ -15,7 +15,7 @@ admin.site.register([AccountDeletion, SubscriptionOpening], RunAdmin)
 class SubscriptionAdmin(admin.ModelAdmin):
     """What people pay for. Stripe decides; nothing is edited here."""
 
-    list_display = ("subscription", "customer", "user", "plan")
+    list_display = ("subscription", "customer", "user", "plan", "status", "synced_at")
 
     def has_change_permission(self, request, obj=None) -> bool:
         return False

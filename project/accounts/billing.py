@@ -9,10 +9,19 @@ from collections.abc import Callable
 import stripe
 from django.conf import settings
 
-__all__ = ["cancel_subscription", "client", "create_customer", "create_subscription", "delete_customer"]
+__all__ = [
+    "MISSING",
+    "cancel_subscription",
+    "client",
+    "create_customer",
+    "create_subscription",
+    "delete_customer",
+    "status_of",
+]
 
 SECONDS_PER_CALL = 20
 ENDED = {"canceled", "incomplete_expired"}
+MISSING = "missing"
 
 
 def client(address: str | None = None) -> stripe.StripeClient:
@@ -57,6 +66,17 @@ def cancel_subscription(subscription: str, *, key: str) -> None:
     except stripe.InvalidRequestError as error:
         if not _is_gone(error, lambda: subscriptions.retrieve(subscription).status in ENDED):
             raise
+
+
+def status_of(subscription: str) -> str:
+    """Return what Stripe says of the subscription: one of its statuses, or `MISSING` where Stripe does not know it."""
+    try:
+        return client().v1.subscriptions.retrieve(subscription).status
+    except stripe.InvalidRequestError as error:
+        # A test key asking for a live object gets 404 as well. That one is not missing, we are in the wrong place.
+        if error.http_status == 404 and "similar object exists" not in str(error):
+            return MISSING
+        raise
 
 
 def delete_customer(customer: str) -> None:

@@ -23,6 +23,9 @@ class Subscription(models.Model):
     customer = models.CharField(max_length=64)
     subscription = models.CharField(max_length=64, blank=True)
     plan = models.CharField(max_length=64)
+    # What Stripe says, as of the last billing pass; "missing" where Stripe does not know it.
+    status = models.CharField(max_length=32, blank=True, default="", editable=False)
+    synced_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     def __str__(self) -> str:
         return self.subscription or self.customer

@@ -69,9 +69,12 @@ class Front:
         """Let the far side act on the next such call, then hang up before its answer arrives."""
         self._add(_Rule(kind=LOSE, method=method, path=path))
 
-    def refuse_next(self, method: str, path: str, *, status: int, body: bytes, content_type: str) -> None:
-        """Answer the next such call with this; the far side never sees it."""
-        answer = Answer(status=status, headers=(("Content-Type", content_type),), body=body)
+    def refuse_next(
+        self, method: str, path: str, *, status: int, body: bytes, content_type: str, **headers: str
+    ) -> None:
+        """Answer the next such call with this; the far side never sees it. `retry_after` is the header of that name."""
+        more = tuple((name.replace("_", "-").title(), value) for name, value in headers.items())
+        answer = Answer(status=status, headers=(("Content-Type", content_type), *more), body=body)
         self._add(_Rule(kind=REFUSE, method=method, path=path, answer=answer))
 
     def refuse_next_as_stripe(self, method: str, path: str, *, status: int, **error: str) -> None:

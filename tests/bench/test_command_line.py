@@ -17,7 +17,7 @@ from bench.workloads import WORKLOADS
         (["--rounds", "none"], "no number of rounds"),
         (["--rounds", "0"], "no number of rounds"),
         (["--scale", "huge"], "invalid choice"),
-        (["--publish"], "--publish needs --scale full"),
+        (["--publish", "--rounds", "2"], "--publish needs at least 3 rounds"),
     ],
 )
 def test_wrong_use_is_exit_2_with_a_sentence(capsys, given, said):

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from durable import Refused, Wait
+
 __all__ = ["FAR_SIDE", "Call", "FarSide", "Paused"]
 
 
@@ -52,6 +54,12 @@ class FarSide:
     def script(self, pk: Any, step: str, *ends: BaseException) -> None:
         """Let the next starts of that step's body end so, one after the other."""
         self._scripts[pk, step].extend(ends)
+
+    def refuse(self, run: Any, step: str) -> None:
+        """Raise what the script says if it is a no: nothing was done, so nothing is remembered."""
+        script = self._scripts.get((run.pk, step))
+        if script and isinstance(script[0], Wait | Refused):
+            raise script.popleft()
 
     def follow(self, run: Any, step: str) -> None:
         """Raise what the script says, if it says anything. Called at the end of a body."""

@@ -268,9 +268,9 @@ class Lives(RuleBasedStateMachine):
         assert outcome is not Outcome.LOST or before.row == after.row, "S2: an owner that lost the run changed it"
         # Given up is dead, or what else the shape calls a run that no attempt can help: a refused message is failed.
         given_up = machine.terminal - {machine.done, "canceled"}
-        waiting = {machine.waiting}
+        waiting = {machine.waiting} | self.subject.parked
         expected = {
-            Outcome.DONE: {machine.done}, Outcome.DEAD: given_up, Outcome.FAILED: waiting,
+            Outcome.DONE: {machine.done, "canceled"}, Outcome.DEAD: given_up, Outcome.FAILED: waiting,
             Outcome.WAITING: waiting, Outcome.INTERRUPTED: waiting,
         }  # fmt: skip
         assert outcome not in expected or after.status in expected[outcome], f"{outcome}, but it is {after.status}"

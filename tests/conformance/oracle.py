@@ -59,6 +59,8 @@ def check_state(subject: Subject, sight: Sight) -> None:
         _law(len({call.fence for call in calls}) == len(calls), f"S7: {step} was called twice under one claim")
         by = sight.receipts[step].fence if step in sight.receipts else None
         _law(by is None or all(call.fence <= by for call in calls), f"S7: {step} was repeated after its receipt")
+        told = sum(one["what"] == "it did not happen" for one in sight.row.get("decisions", ()))
+        _law(step not in subject.at_most_once or len(calls) <= 1 + told, f"S8: {step} was issued {len(calls)} times")
 
 
 def check_event(subject: Subject, before: Sight, after: Sight, doer: Doer) -> None:
@@ -77,15 +79,17 @@ def check_event(subject: Subject, before: Sight, after: Sight, doer: Doer) -> No
         _law(after.due != "never", "S3: an open run was made invisible to every claimer")
     if doer.staff or doer.clock:
         return
-    if after.fence > before.fence:
+    mine = doer.fence == before.fence and before.status == machine.claimed
+    if after.fence > before.fence and not (mine and after.status in subject.parked and after.lease == "none"):
         _law(after.fence == before.fence + 1, "S2: a claim takes the next fence")
         _law(before.status in machine.open and before.lease != "held", f"S2: {doer.name} took a run that is held")
         _law(after.row["attempts"] == before.row["attempts"] + 1, "an attempt is counted when it begins")
         return
-    mine = doer.fence == before.fence and before.status == machine.claimed
+    _law(after.fence <= before.fence + 1, "S2: an owner gives a run back to the next fence, not to one further on")
     _law(mine, f"S2: {doer.name} wrote under fence {doer.fence}; the run was {before.status} under {before.fence}")
     for step, seen in after.receipts.items():
-        fresh = seen.at is not None and before.receipts[step].at is None
+        was = before.receipts.get(step)
+        fresh = seen.at is not None and (was is None or was.at is None)
         _law(
             not fresh or seen.fence == doer.fence,
             f"S2: the receipt of {step} names fence {seen.fence}, not its owner's",

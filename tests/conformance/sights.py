@@ -51,7 +51,7 @@ class Sight:
         plain = {
             name: _timeless(value)
             for name, value in sorted(self.row.items())
-            if name not in ("id", "digest", "updated_at", "created_at", "due_at", "lease_expires_at")
+            if name not in ("id", "key", "digest", "updated_at", "created_at", "due_at", "lease_expires_at")
         }
         calls = tuple((call.step, call.fence) for call in self.calls)
         receipts = sorted((step, seen.at is not None, seen.fence) for step, seen in self.receipts.items())
@@ -90,7 +90,7 @@ def _timeless(value: Any) -> Any:
     if hasattr(value, "isoformat"):
         return "a time"
     if isinstance(value, dict):
-        return {name: _timeless(inner) for name, inner in value.items() if name not in ("at", "took")}
+        return {name: _timeless(inner) for name, inner in value.items() if name not in ("at", "took", "first", "last")}
     if isinstance(value, list):
         return [_timeless(inner) for inner in value]
     return value

@@ -7,13 +7,14 @@ What is common to all shapes (how a run is claimed, advanced, renewed) is not as
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from django.contrib.auth import get_user_model
 
-from durable import Backoff, outbox, plans
-from durable.models import Message, Plan
+from durable import Backoff, outbox, passes, plans, polling
+from durable.models import Message, Operation, Pass, Plan
 from durable.run import Run
 
 from .far_side import FAR_SIDE
@@ -33,6 +34,9 @@ class Subject(Protocol):
     model: type[Run]
     in_database: frozenset[str]  # steps that leave one Trace in their receipt's transaction
     outside: frozenset[str]  # steps that call the far side, and say that a repeat is possible
+    at_most_once: frozenset[str]  # of these: steps that are repeated only where a person said that they did not happen
+    parked: frozenset[str]  # further statuses of an open run that nobody holds
+    brief: frozenset[str] | None  # names of the programs that are played in every run of the suite; None: of all
     every: Story  # all steps any code of this kind ever had
     stories: tuple[Story, ...]  # lists of steps that the short programs are explored with, small to large
     cancels: bool  # whether staff may cancel a run
@@ -70,6 +74,9 @@ class Jobs:
     cancels = True
     in_database = frozenset({"draw", "tell", "close"})
     outside = frozenset({"call", "tell"})
+    at_most_once: frozenset[str] = frozenset()
+    parked: frozenset[str] = frozenset()
+    brief = None
     every = ("draw", "call", "tell", "close")
     stories = (("draw",), ("call",), ("tell",), ("draw", "call"), ("call", "close"), ("draw", "tell", "close"))
     deploys = (
@@ -113,6 +120,9 @@ class Messages:
     model = Message
     in_database: frozenset[str] = frozenset()
     outside = frozenset({_TOPIC})
+    at_most_once: frozenset[str] = frozenset()
+    parked: frozenset[str] = frozenset()
+    brief = None
     every = (_TOPIC,)
     stories = ((_TOPIC,),)
     deploys = ((_TOPIC,), (_TOPIC,))
@@ -148,6 +158,119 @@ def _send(message: Message) -> str:
     return handle
 
 
+class Operations:
+    """Operations of others: begun at most once, as the far side here takes no key; looked up after a crash."""
+
+    name = "operation"
+    model = Operation
+    in_database: frozenset[str] = frozenset()
+    outside = frozenset({"begin", "poll"})
+    at_most_once = frozenset({"begin"})
+    parked = frozenset({"running"})
+    brief = frozenset(
+        {"early takeover", "staff cancels", "refusal, staff retries", "wait, takeover", "lost answer, staff cancels"}
+    )
+    every = ("begin", "poll")
+    stories = (("begin",),)  # and the poll that follows
+    deploys = (("begin",), ("begin",))
+    cancels = True
+
+    def make(self) -> Operation:
+        return polling.start(self.name, {"n": 1})
+
+    @contextlib.contextmanager
+    def deployed(self, story: Story) -> Iterator[None]:
+        polling.register(self.name, every=1, give_up_after=3600, find_for=0)(_Distant)
+        yield
+
+    def carries(self, row: dict[str, Any]) -> set[str]:
+        return set(self.every)
+
+    def start(self, key: str) -> Operation:
+        return polling.start(self.name, {"n": 1}, key=key)
+
+    def cancel(self, run: Operation) -> bool:
+        return Operation.objects.get(pk=run.pk).cancel()
+
+    def retry(self, run: Operation) -> bool:
+        """Be the person who looks at the far side, and says what is there."""
+        run = Operation.objects.get(pk=run.pk)
+        if _Distant().find(run):
+            return run.it_happened("handle of begin", by="staff")
+        return run.it_did_not_happen(by="staff")
+
+    def may(self, verb: str, row: dict[str, Any]) -> bool:
+        return True
+
+
+class _Distant(polling.ExternalCall):
+    def begin(self, op: Operation) -> str:
+        FAR_SIDE.refuse(op, "begin")
+        handle = FAR_SIDE.call(op, "begin", op.key)
+        FAR_SIDE.follow(op, "begin")
+        return handle
+
+    def find(self, op: Operation) -> str | None:
+        return next((f"handle of {call.step}" for call in FAR_SIDE.calls(op.pk) if call.step == "begin"), None)
+
+    def poll(self, op: Operation) -> polling.Succeeded:
+        FAR_SIDE.call(op, "poll", op.handle)
+        FAR_SIDE.follow(op, "poll")
+        return polling.Succeeded({"n": 1})
+
+
+class Passes:
+    """Passes: one row that is made again and again; here over a single row, which is the pass's own."""
+
+    name = "pass"
+    model = Pass
+    in_database: frozenset[str] = frozenset()
+    outside = frozenset({"sync"})
+    at_most_once: frozenset[str] = frozenset()
+    parked: frozenset[str] = frozenset()
+    brief = frozenset({"takeover", "early takeover", "failure, takeover", "wait, takeover", "out of sight"})
+    every = ("sync",)
+    stories = (("sync",),)
+    deploys = (("sync",), ("sync",))
+    cancels = False
+
+    def make(self) -> Pass:
+        return self.start(str(uuid.uuid4()))
+
+    @contextlib.contextmanager
+    def deployed(self, story: Story) -> Iterator[None]:
+        yield
+
+    def carries(self, row: dict[str, Any]) -> set[str]:
+        return set()
+
+    def start(self, key: str) -> Pass:
+        if passes.find(key) is None:
+            passes.register(key, at_boot=False)(type("Sweep", (_Sweep,), {"name": key}))
+        return Pass._base_manager.filter(key=key).first() or passes.request(key)
+
+    def cancel(self, run: Pass) -> bool:
+        return False
+
+    def retry(self, run: Pass) -> bool:
+        return Pass._base_manager.get(pk=run.pk).retry()
+
+    def may(self, verb: str, row: dict[str, Any]) -> bool:
+        return True
+
+
+class _Sweep(passes.SyncPass):
+    name = ""
+
+    def rows(self) -> Any:
+        return Pass._base_manager.filter(key=self.name)
+
+    def sync(self, row: Pass) -> None:
+        FAR_SIDE.refuse(row, "sync")
+        FAR_SIDE.call(row, "sync", row.key)
+        FAR_SIDE.follow(row, "sync")
+
+
 class Plans:
     """Approved plans: database actions and an external one; one that was interrupted goes on when staff say so."""
 
@@ -155,6 +278,8 @@ class Plans:
     model = Plan
     in_database = frozenset({"draw", "close"})
     outside = frozenset({"ring"})
+    at_most_once: frozenset[str] = frozenset()
+    parked: frozenset[str] = frozenset()
     every = ("draw", "ring", "close")
     stories = (("draw",), ("ring",), ("draw", "ring", "close"))
     deploys = (("draw", "ring"), ("draw", "ring", "close"))
@@ -231,4 +356,4 @@ _ACTIONS = {"draw": _draw, "ring": _ring, "close": _close}
 
 _deploy(Plans.every)
 
-SUBJECTS: tuple[Subject, ...] = (Jobs(), Messages(), Plans())
+SUBJECTS: tuple[Subject, ...] = (Jobs(), Messages(), Operations(), Passes(), Plans())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -20,8 +21,15 @@ FIXED = (1, 2, 3)
 FRESH = int(os.environ.get("LIVES_SEED") or random.SystemRandom().randrange(2**32))
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-@pytest.mark.parametrize("number", [*FIXED, pytest.param(FRESH, id="fresh")])
+def _numbered() -> Iterator[object]:
+    for subject in SUBJECTS:
+        for number in (*FIXED, FRESH):
+            marks = [pytest.mark.long] if subject.brief is not None and number in FIXED[1:] else []
+            name = f"{'fresh' if number == FRESH else number}-{subject.name}"
+            yield pytest.param(subject, number, id=name, marks=marks)
+
+
+@pytest.mark.parametrize(("subject", "number"), list(_numbered()))
 def test_no_life_breaks_a_law(subject: Subject, number: int, caplog, note):
     caplog.set_level(logging.CRITICAL, logger="durable")
     note(f"{subject.name}: 20 lives of up to 40 events, LIVES_SEED={number}")

@@ -32,7 +32,7 @@ def _ask_what_workers_ask(subject: Subject) -> None:
     for ahead in (False, True):
         for limit in (1, 16):
             with sent(model._meta.db_table) as statements:
-                (lane,) = (lane for lane in model.lanes("default") if lane.name in ("", *subject.every))
+                (lane,) = (lane for lane in model.lanes("default") if lane.name in ("", subject.name, *subject.every))
                 taking = lane.taking(ahead=ahead)
                 taken = claim(model, using="default", owner="worker", lease=60, limit=limit, taking=taking)
             assert len(taken) == limit

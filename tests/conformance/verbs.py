@@ -13,7 +13,7 @@ from django.db import OperationalError, connections
 from durable.attempt import Outcome, attempt
 from durable.clock import InSeconds
 from durable.contract import Claim, Taking, claim, release_early
-from durable.errors import LostLease
+from durable.errors import DurableError
 
 from .far_side import Paused
 from .subjects import Subject
@@ -53,8 +53,8 @@ def free_early(subject: Subject, right: Claim) -> None:
 
 
 def advance_until_paused(run: Any, right: Claim) -> None:
-    """Advance as an attempt does, but write nothing down when the thread pauses or finds the run lost."""
-    with contextlib.suppress(Paused, LostLease):
+    """Advance as an attempt does, but write nothing down where that ends: the thread pauses, or finds the run lost."""
+    with contextlib.suppress(Paused, DurableError):
         if right.lost_owner is None or not run.lost(right):
             run.advance(right)
 

@@ -9,8 +9,10 @@ from django.test.utils import override_settings
 from .server import migrated_server, orm_on
 from .workers import QUICK, Workers
 
-PLANS = "durable_plan, durable_planreceipt, durable_decision"
-TABLES = f"crash_effect, crash_parcel, crash_chore, crash_call, crash_trouble, {PLANS}"
+TABLES = (
+    "crash_effect, crash_parcel, crash_chore, crash_call, crash_trouble, durable_message, durable_attempt,"
+    " durable_operation, durable_plan, durable_planreceipt, durable_decision"
+)
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,7 @@ def test_workers_outlive_a_minute_of_terminated_backends(server, workers):
 
 
 def test_an_idle_worker_outlives_a_terminated_backend_twice(server, workers):
+    """C19"""
     worker = workers.start("--watch")
     for _ in range(2):
         until(

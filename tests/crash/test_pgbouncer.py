@@ -67,6 +67,7 @@ def bystander(server):
 
 
 def test_all_work_is_done_through_a_pooler_that_gives_no_session(server, workers, pooler, bystander):
+    """C20"""
     for _ in range(JOBS):
         Chore.objects.start(seconds=0.02)
     url = server.url_at(pooler)

@@ -5,7 +5,8 @@ Many at once: a hundred failures in a second, eight boots at a time, counters at
 import pytest
 from django.db import connections
 
-from durable import clock
+from durable import clock, outbox
+from durable.models import Message
 
 from .app.models import Chore, Effect, Trouble
 from .workers import until
@@ -70,11 +71,20 @@ def test_rows_at_the_end_of_their_counters_block_nobody(workers, server):
 
 
 def test_eight_boots_at_once_do_every_step_once_and_lock_nobody_out(workers, server):
+    """C22: forty jobs, half of them begun, and forty messages, half of them left by a sender that is gone."""
     deadlocks = "SELECT sum(deadlocks) FROM pg_stat_database"
     before = server.value(deadlocks)
     jobs = [Chore.objects.start() for _ in range(40)]
     begun = [job.pk for job in jobs[:20]]
     server.ask("UPDATE crash_chore SET begin_at = now(), attempts = 1 WHERE id = ANY(%s)", begun)
+
+    letters = outbox.post_many("crash.letter", [{"n": n} for n in range(40)])
+    gone = [letter.pk for letter in letters[:20]]
+    server.ask(
+        "UPDATE durable_message SET status = 'processing', fence = 1, attempts = 1, owner = 'gone/1',"
+        " lease_expires_at = now() - interval '1 minute' WHERE id = ANY(%s)",
+        gone,
+    )
 
     boots = [workers.start("--wait", "5") for _ in range(8)]
     statuses = [boot.ends(60) for boot in boots]
@@ -83,6 +93,8 @@ def test_eight_boots_at_once_do_every_step_once_and_lock_nobody_out(workers, ser
     assert not Chore.objects.exclude(status="done").exists()
     assert Effect.objects.count() == 20 * 3 + 20 * 4
     assert Effect.objects.values("run", "name").distinct().count() == 20 * 3 + 20 * 4
+    assert not Message.objects.exclude(status="sent").exists()
+    assert len(workers.ledger.read_text().splitlines()) == 40  # each posted once
     assert server.value(deadlocks) == before
 
 

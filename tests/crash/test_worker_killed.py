@@ -21,7 +21,7 @@ def survives(subject, database: str, crew) -> None:
         subject.start, check=lambda run: repeats.append(subject.check(run, crew.ledger)), decide=subject.decide
     )
 
-    assert survived.points > 15
+    assert survived.points >= subject.fewest
     results.keep("matrix", f"worker killed during run, {subject.name}, {database}", database=database,
                  boundaries=survived.points, lost=0, doubled=0, outside_repeats=sum(repeats),
                  **{"by itself": 0, "by the next boot pass": survived.points})  # fmt: skip

@@ -9,6 +9,8 @@ import pytest
 from django.db import connection, models
 from django.test.utils import isolate_apps
 
+from durable import calls, syncs
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 
@@ -221,8 +223,67 @@ def test_the_plan_of_docs_plans_is_approved_executed_and_taken_back(shop, capsys
     assert "Refund 7 ok {'id': 're_1'}" in capsys.readouterr().out
 
 
+def test_the_reset_of_docs_polling_is_begun_once_and_watched_to_its_end(shop):
+    from django.db.models.functions import Now
+
+    from durable import polling
+    from durable.models import Operation
+
+    before = polling.find("branch.reset")
+    polling.forget("branch.reset")
+    begun, statuses = [], iter(["running", "finished"])
+    api = types.SimpleNamespace(
+        restore=lambda branch, name: begun.append((branch, name)) or {"id": "op-1"},
+        find=lambda name: None,
+        operation=lambda handle: {"status": next(statuses)},
+    )
+    (code,) = blocks(ROOT / "docs" / "polling.md")
+    try:
+        run(ROOT / "docs" / "polling.md", code, shop.names | {"api": api})
+        for _ in range(3):
+            Operation.objects.update(due_at=Now())
+            Operation.objects.get().run()
+    finally:
+        polling.forget("branch.reset")
+        calls._kinds["branch.reset"] = before
+
+    assert begun == [("preview", "reset:7")]
+    assert [entry["status"] for entry in Operation.objects.get().seen] == ["running", "finished"]
+
+
+def test_the_pass_of_docs_passes_is_made(shop):
+    import datetime as dt
+
+    from durable import passes
+
+    before = passes.find("billing")
+    passes.forget("billing")
+    day = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    order = shop.names["Order"].objects.create(total=1)
+    shop.names["payments"].paid_at = lambda pk: day
+    (code,) = blocks(ROOT / "docs" / "passes.md")
+    try:
+        run(ROOT / "docs" / "passes.md", code, shop.names)
+        assert passes.request("billing").run() is True
+    finally:
+        passes.forget("billing")
+        syncs._passes["billing"] = before
+
+    order.refresh_from_db()
+    assert order.refunded_at == day
+
+
 def test_no_page_has_a_block_that_no_test_runs():
-    counted = {"README.md": 4, "documents.md": 4, "jobs.md": 1, "outbox.md": 2, "plans.md": 2, "testing.md": 1}
+    counted = {
+        "README.md": 4,
+        "documents.md": 4,
+        "jobs.md": 1,
+        "outbox.md": 2,
+        "passes.md": 1,
+        "plans.md": 2,
+        "polling.md": 1,
+        "testing.md": 1,
+    }
 
     assert {page.name: len(blocks(page)) for page in PAGES if blocks(page)} == counted
 

@@ -65,7 +65,7 @@ def test_canceled_during_an_external_step_the_owner_writes_nothing_more(hooks, e
 def test_a_cancellation_waits_for_a_database_step_in_hand(hooks, effects):
     from django.db import connection
 
-    began, go = threading.Event(), threading.Event()
+    began, go, decided = threading.Event(), threading.Event(), threading.Event()
 
     def work(job):
         began.set()
@@ -80,6 +80,7 @@ def test_a_cancellation_waits_for_a_database_step_in_hand(hooks, effects):
             return cursor.fetchone()[0] > 0
 
     hooks["one"] = work
+    hooks["two"] = lambda job: decided.wait(10)  # a waiter has no turn: the owner could be through before it is woken
     job = Told.objects.start()
     owner = Meanwhile(Told.objects.get(pk=job.pk).run)
     assert began.wait(10)
@@ -88,6 +89,7 @@ def test_a_cancellation_waits_for_a_database_step_in_hand(hooks, effects):
     go.set()
 
     assert canceller.result() is True
+    decided.set()
     assert owner.result() is False
     job.refresh_from_db()
     assert job.status == "canceled"

@@ -62,6 +62,8 @@ CLAIMS = "tests/conformance/test_claims.py"
 CLOCKS = "tests/durable/test_clocks.py"
 HEARTBEAT = "tests/durable/test_heartbeat.py"
 DECISIONS = "tests/durable/test_deciding.py"
+BEGINNING = "tests/polling/test_beginning.py"
+WATCHING = "tests/polling/test_watching.py"
 HEALING = "tests/plans/test_healing.py"
 DECIDING = "tests/plans/test_deciding.py"
 ALL = "states=(*claim.machine.open, *claim.machine.terminal)"
@@ -132,8 +134,8 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "a wait without the fence": _in(
         "attempt",
-        "lambda: claim.release(**left)",
-        "lambda: claim.unfenced().release(**left)",
+        "lambda: run.give_back(claim, **left)",
+        "lambda: run.give_back(claim.unfenced(), **left)",
         f"{LATE}::test_no_write_of_a_late_owner_is_made[wait]",
     ),
     "an early release without the fence": _in(
@@ -217,7 +219,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         *_played("takeover-draw"),
     ),
     "a claim that counts no loss": _in(
-        "contract", "= %s THEN 1 ELSE 0 END", "= %s THEN 0 ELSE 0 END", "tests/durable/test_losses.py"
+        "contract", "<> '' THEN 1 ELSE 0 END", "<> '' THEN 0 ELSE 0 END", "tests/durable/test_losses.py"
     ),
     "claims weighed by the planner": _in(
         "contract",
@@ -342,6 +344,69 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "        if self.lost:\n",
         "        if False:\n",
         f"{LATE}::test_an_owner_told_that_it_is_late_makes_no_call",
+    ),
+    # Operations and passes -------------------------------------------------------------------------------------------
+    "a beginning stamped without the fence": _in(
+        "watching",
+        'claim.write(stamp, unless="begun_at")',
+        'claim.unfenced().write(stamp, unless="begun_at")',
+        f"{BEGINNING}::test_an_owner_that_lost_it_before_its_stamp_begins_nothing",
+    ),
+    "a beginning that is not stamped before the call": _in(
+        "watching",
+        "            _stamp(op, claim)\n",
+        "",
+        f"{BEGINNING}::test_the_intent_and_its_key_are_committed_before_the_call",
+    ),
+    "a handle kept without the fence": _in(
+        "watching",
+        'claim.write(kept, unless="accepted_at")',
+        'claim.unfenced().write(kept, unless="accepted_at")',
+        f"{WATCHING}::test_an_answer_that_comes_after_the_lease_is_logged_with_its_handle",
+    ),
+    "a doubt that is begun again": _in(
+        "watching",
+        "    if kind.keyed:\n        return False\n",
+        "    return False\n",
+        f"{BEGINNING}::test_what_the_far_side_does_not_know_is_unknown_and_not_begun_again",
+    ),
+    "an operation given back under the same fence": _in(
+        "operations",
+        '{"status": RUNNING, "fence": claim.fence + 1}',
+        '{"status": RUNNING}',
+        f"{WATCHING}::test_who_gave_it_back_writes_nothing_more",
+    ),
+    "a decision that leaves the fence": _in(
+        "decisions",
+        'return {"fence": F("fence") + 1}',
+        "return {}",
+        f"{WATCHING}::test_who_held_it_before_a_decision_writes_nothing_after_it",
+    ),
+    "a cancellation that does not ask whether it was begun": Mutant(
+        module="durable.decisions",
+        changes=(
+            ('if seen["begun_at"] is None:', "if True:"),
+            ("same.filter(begun_at__isnull=True)", "same"),
+        ),
+        tests=(f"{WATCHING}::test_a_cancellation_during_the_call_does_not_lose_the_handle",),
+    ),
+    "silence that is taken for a failure": _in(
+        "watching",
+        'raise Ended(op.MACHINE.dead, _silence(op, kind, f"still',
+        'raise Ended(FAILED, _silence(op, kind, f"still',
+        f"{WATCHING}::test_silence_ends_in_unknown_never_in_failed_and_only_after_a_last_look",
+    ),
+    "a checkpoint without the fence": _in(
+        "syncing",
+        "self.claim.write({**self.row.left",
+        "self.claim.unfenced().write({**self.row.left",
+        "tests/passes/test_passes.py::test_who_lost_it_stops_at_the_next_checkpoint_and_writes_nothing",
+    ),
+    "a pass that begins at its first row after a crash": _in(
+        "syncing",
+        "rows if self.row.cursor is None else",
+        "rows if True else",
+        "tests/passes/test_passes.py::test_a_crash_costs_no_more_than_the_rows_since_the_last_checkpoint",
     ),
     # Plans -----------------------------------------------------------------------------------------------------------
     "a plan's receipt without the fence": _in(

@@ -69,7 +69,12 @@ class Command(BaseCommand):
         parser.epilog = _EPILOG
         parser.add_argument("--watch", action="store_true", help="keep running: take runs as they become due")
         parser.add_argument("--threads", type=_count, metavar="N", help="runs in flight at a time (default: THREADS)")
-        parser.add_argument("--kind", action="append", default=[], help="only this kind; may be given several times")
+        parser.add_argument(
+            "--kind",
+            action="append",
+            default=[],
+            help="only this kind, pass, topic or kind of operation; may be given several times",
+        )
         parser.add_argument("--limit", type=_limit, metavar="N", help="stop after N runs")
         parser.add_argument("--wait", type=_seconds, metavar="SECONDS", help="wait so long for leases of lost workers")
         parser.add_argument("--due-only", action="store_true", help="leave runs alone whose backoff has not passed")
@@ -90,7 +95,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         _refuse_clashes(options)
         try:
-            models = [kinds.find(name) for name in options["kind"]] or kinds.registered()
+            models, lanes = kinds.chosen(options["kind"]) if options["kind"] else (kinds.registered(), {})
             if options["explain"]:
                 self._print(describe(*options["explain"]), options)
             elif options["list"]:
@@ -98,13 +103,14 @@ class Command(BaseCommand):
             elif options["dry_run"]:
                 self._print(plan(models, due_only=options["due_only"]), options)
             else:
-                self._reconcile(models, options)
+                self._reconcile(models, lanes, options)
         except kinds.UnknownKind as error:
             raise CommandError(str(error), returncode=2) from error
 
-    def _reconcile(self, models: list[type[Any]], options: dict[str, Any]) -> None:
+    def _reconcile(self, models: list[type[Any]], lanes: Any, options: dict[str, Any]) -> None:
         result = run_session(
             models,
+            lanes=lanes,
             watch=options["watch"],
             threads=options["threads"],
             limit=options["limit"],

@@ -32,12 +32,13 @@ def effect(job, name: str) -> None:
     Effect.objects.using(job._state.db or "default").create(run=job.pk, name=name)
 
 
-def outside(job, name: str) -> None:
+def outside(run, name: str) -> None:
     """Let something happen where no transaction reaches: one line, whole or not at all, in the ledger's file."""
     CALLED.append(f"outside {name}")
     wire = os.open(os.environ["CRASH_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        os.write(wire, f"{job.pk} {name} {job.key_for(name)}\n".encode())
+        key = run.key_for(name) if isinstance(run, Job) else run.key
+        os.write(wire, f"{run.pk} {name} {key}\n".encode())
     finally:
         os.close(wire)
 

@@ -1,5 +1,6 @@
 """`manage.py serve`: the example site for looking at, with its worker and its far sides. For development only."""
 
+import os
 import socket
 import tempfile
 import time
@@ -17,6 +18,7 @@ from project.demo.children import manage, stop_on_signals
 from project.demo.ready import require_database, require_development
 from project.demo.stage import StageError, open_subscription, point_site_at, put_up, staff_user
 from project.farside import FarSideError, running
+from project.farside.neon import Neon
 
 
 class Command(BaseCommand):
@@ -44,6 +46,7 @@ class Command(BaseCommand):
         with manage("runserver", address, "--noreload", "--skip-checks") as site:
             self.stdout.write(f"http://{address}/        sign in as ada, password demo: an account to delete")
             self.stdout.write(f"http://{address}/admin/  sign in as demo, password demo: the runs and their receipts")
+            self.stdout.write(f"http://{address}/branches/  as demo: a branch to reset, at a Neon of this machine")
             while site.poll() is None:
                 time.sleep(0.2)
         message = f"The site ended by itself, with {site.returncode}."
@@ -57,7 +60,12 @@ def _far_sides() -> Iterator[None]:
     if settings.STRIPE_API_BASE or settings.S3_ENDPOINT_URL:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="known-state-serve-") as name, running(Path(name)) as far_sides:
+    with (
+        tempfile.TemporaryDirectory(prefix="known-state-serve-") as name,
+        running(Path(name)) as far_sides,
+        Neon(seconds=6) as neon,
+    ):
+        os.environ.update(neon.environment())
         point_site_at(far_sides, Path(settings.USER_FILES_ROOT))
         ada, _ = get_user_model().objects.get_or_create(username="ada", defaults={"email": "ada@example.org"})
         if ada.deletion_pending_at is None:
