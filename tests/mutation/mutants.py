@@ -464,12 +464,6 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "claim.unfenced().settle(plan.MACHINE.dead, **told(plan, claim, position, error, FAILURE))",
         f"{HEALING}::test_no_end_of_a_late_owner_is_written",
     ),
-    "a step that is not looked for after the lock": _in(
-        "executing",
-        "return self._rows(position).exclude(kind=BEGUN).first()",
-        "return None",
-        LATE_COMMIT,
-    ),
     "a failed step whose effect stays": _in(
         "executing",
         "            with transaction.atomic(using=self.claim.alias):\n                return self._called(position, action)",
