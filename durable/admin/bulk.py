@@ -33,9 +33,10 @@ class Bulk:
 
     actions: Any = ("retry_selected", "cancel_selected")
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+    def get_actions(self, request: HttpRequest, action_location: Any = None) -> dict[str, Any]:
         """Offer only what the shape has."""
-        found: dict[str, Any] = super().get_actions(request)  # type: ignore[misc]
+        given = {} if action_location is None else {"action_location": action_location}  # Django says it from 6.1 on
+        found: dict[str, Any] = super().get_actions(request, **given)  # type: ignore[misc]
         names = {one.name for one in self.model.staff_decisions()}  # type: ignore[attr-defined]
         if "cancel" not in names:
             found.pop("cancel_selected", None)
