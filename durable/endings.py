@@ -53,7 +53,7 @@ def told(plan: Any, claim: Claim, position: int | None, error: BaseException | N
     error = error or Stopped()
     step = plan.steps[position]["action"] if position is not None and position < len(plan.steps) else ""
     entry = failure(plan, step=step, error=error, owner=claim.by, at=clock.read(connections[claim.alias]))
-    where = f"step {position} ({step}): " if step else ""
+    where = f"step {position + 1} ({step}): " if step and position is not None else ""
     said = f"{cause}: {where}{text_of(error) or type(error).__name__}"
     return {
         "cause": cause, "last_error": clean_text(said), "failures": [entry, *plan.failures][:FAILURES_KEPT], "losses": 0,

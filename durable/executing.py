@@ -85,7 +85,7 @@ class Executing:
             with patience(self.claim.alias, self.claim.lease):
                 return self._commit(position, lambda: self._end(position, action, ending, took, last=last))
         except Error as error:
-            message = f"step {position} of {self.plan} was called, and how it ended could not be recorded: {error}"
+            message = f"step {position + 1} of {self.plan} was called, and how it ended could not be recorded: {error}"
             raise NotRecorded(message) from error
 
     def _commit(self, position: int, work: Any) -> Any:

@@ -91,7 +91,7 @@ class Issue:
     message: str
 
     def __str__(self) -> str:
-        where = "the plan" if self.position is None else f"step {self.position}"
+        where = "the plan" if self.position is None else f"step {self.position + 1}"
         return f"{where}{', ' if self.place else ''}{self.place}: {self.message}"
 
 
