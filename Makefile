@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PYTEST := $(RUN) -m pytest -q -m "not long"
 
-.PHONY: demo serve test test-library test-contract test-crash test-client test-sqlite test-long reliability mutation bench lint clean
+.PHONY: demo serve test test-library test-contract test-crash test-client test-sqlite test-long reliability mutation mutation-client bench lint clean
 
 $(VENV)/.ready: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -52,6 +52,10 @@ reliability: $(VENV)/.ready
 
 mutation: $(VENV)/.ready
 	$(RUN) -m tests.mutation
+
+# Each guard of the browser client's core removed in turn; minutes.
+mutation-client: $(VENV)/.ready
+	$(RUN) -m tests.client.mutants never
 
 bench: $(VENV)/.ready
 	$(RUN) -m bench

@@ -16,6 +16,9 @@ DEFAULTS: dict[str, int] = {
 }
 
 
+_NOTHING: dict[str, Any] = {}
+
+
 def given() -> dict[str, Any]:
     """Return what the project set, as it set it."""
     return dict(getattr(settings, "DOCUMENTS", {}))
@@ -23,5 +26,5 @@ def given() -> dict[str, Any]:
 
 def setting(name: str) -> int:
     """Return the project's value, or ours."""
-    value: int = given().get(name, DEFAULTS[name])
-    return value
+    found: int = getattr(settings, "DOCUMENTS", _NOTHING).get(name, DEFAULTS[name])
+    return found

@@ -20,6 +20,9 @@ from .strict import SAFE, Bad, Limits, decoder, faults
 
 __all__ = ["Content", "Limits", "dump", "read_parsed", "read_text", "read_value", "value_of"]
 
+_CONTAINERS = frozenset((dict, list))
+_TEXT = frozenset((str,))
+_PLAIN = frozenset((str, float, bool, type(None), int, dict, list))
 _SPACED_KEY = re.compile(r'"[ \t\n\r]+:')
 
 
@@ -33,9 +36,12 @@ class Content:
     size: int
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def dump(value: Any) -> str:
     """Return the compact JSON text of a value, as a browser's JSON.stringify would."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def read_text(text: str, limits: Limits) -> Content:
@@ -121,19 +127,19 @@ def _measure(value: Any, max_depth: int) -> tuple[int, int, bool]:
     """Return the depth, the number of keys, and whether nothing bad was met while reading."""
     depth = keys = 0
     clean = type(value) is not Bad
-    level = [value] if type(value) in (dict, list) else []
+    level = [value] if type(value) in _CONTAINERS else []
     while level and depth <= max_depth:
         depth += 1
-        below = []
+        below: list[Any] = []
         for outer in level:
             if type(outer) is dict:
                 keys += len(outer)
                 outer = outer.values()
-            for inner in outer:
-                if type(inner) is dict or type(inner) is list:
-                    below.append(inner)
-                elif type(inner) is Bad:
-                    clean = False
+            kinds = set(map(type, outer))  # in C, so a long list of leaves costs one look
+            if Bad in kinds:
+                clean = False
+            if not kinds.isdisjoint(_CONTAINERS):
+                below += [inner for inner in outer if type(inner) in _CONTAINERS]
         level = below
     return depth, keys, clean
 
@@ -146,18 +152,16 @@ def _is_plain(value: Any, max_depth: int) -> bool:
         below: list[Any] = []
         for outer in level:
             if type(outer) is dict:
-                if any(type(key) is not str for key in outer):
+                if not _TEXT.issuperset(map(type, outer)):
                     return False
                 outer = outer.values()
-            for inner in outer:
-                kind = type(inner)
-                if kind is dict or kind is list:
-                    below.append(inner)
-                elif kind is int:
-                    if not -SAFE <= inner <= SAFE:
-                        return False
-                elif kind is not str and kind is not float and kind is not bool and inner is not None:
-                    return False
+            kinds = set(map(type, outer))
+            if not kinds <= _PLAIN:
+                return False
+            if int in kinds and not all(-SAFE <= inner <= SAFE for inner in outer if type(inner) is int):
+                return False
+            if not kinds.isdisjoint(_CONTAINERS):
+                below += [inner for inner in outer if type(inner) in _CONTAINERS]
         depth += 1
         level = below
     return depth - 1 <= max_depth

@@ -24,7 +24,6 @@ from .strict import Limits
 
 if TYPE_CHECKING:  # the models can't be imported while apps are loading, and kinds are declared then
     from .change import Change
-    from .swapping import Swapped
 
 __all__ = ["DocumentKind", "kind_named", "kinds", "register"]
 
@@ -32,7 +31,7 @@ __all__ = ["DocumentKind", "kind_named", "kinds", "register"]
 class Swap(Protocol):
     """swapping.swap."""
 
-    def __call__(self, change: "Change", *, using: str) -> "Swapped | None": ...
+    def __call__(self, change: "Change", *, using: str) -> "int | None": ...
 
 
 class Merging(Protocol):
@@ -89,7 +88,7 @@ class DocumentKind:
     def before_read(self, key: str) -> None:
         """Bring in what happened outside of documents. Nothing, for content that lives nowhere else."""
 
-    def swap(self, change: "Change", swap: "Swap", *, using: str) -> "Swapped | None":
+    def swap(self, change: "Change", swap: "Swap", *, using: str) -> "int | None":
         """Write the change, and in the same transaction whatever else this kind keeps of it."""
         return swap(change, using=using)
 

@@ -24,7 +24,6 @@ from .people import Actor, actor
 if TYPE_CHECKING:
     from .change import Change
     from .models import Document
-    from .swapping import Swapped
 
 __all__ = ["ModelKind"]
 
@@ -83,14 +82,14 @@ class ModelKind(DocumentKind):
         with transaction.atomic(using=database()):
             self._bring_in(key)
 
-    def swap(self, change: "Change", swap: Swap, *, using: str) -> "Swapped | None":
+    def swap(self, change: "Change", swap: Swap, *, using: str) -> "int | None":
         """Write change and row together, or neither. An outside change becomes a version first."""
         with transaction.atomic(using=using):
             row = self._bring_in(change.key)
-            swapped = swap(change, using=using)
-            if swapped is not None:
+            version = swap(change, using=using)
+            if version is not None:
                 self._write(change, row)
-            return swapped
+            return version
 
     def hold(self, key: str) -> "Document | None":
         """Lock the document. It comes first, then the row, always: two savers wait for each other in one order."""

@@ -14,6 +14,8 @@ three times; inside a caller's transaction only the caller can, so the Operation
 import logging
 from typing import Any
 
+from django.db import IntegrityError, connections
+
 from . import conflicts, reading
 from .change import Change, cleaned, expected, normalised, save_id_of
 from .database import TRIES, database, patiently
@@ -23,7 +25,7 @@ from .kinds import DocumentKind, kind_named
 from .models import Revision
 from .outcomes import Conflicted, Moved, Outcome, Replayed, Saved
 from .people import Actor, actor
-from .swapping import Swapped, swap
+from .swapping import swap
 
 __all__ = ["commit", "replayed", "save"]
 
@@ -131,9 +133,14 @@ def replayed(kind: DocumentKind, key: str, save_id: Any, sent: Content, who: Act
 
 def _commit(change: Change) -> Saved | Replayed | Moved:
     for _ in range(TRIES):
-        swapped = change.kind.swap(change, swap, using=database())
-        if swapped is not None:
-            return _saved(change, swapped)
+        try:
+            version = change.kind.swap(change, swap, using=database())
+        except IntegrityError:
+            if (before := _named_before(change)) is None:
+                raise
+            return before
+        if version is not None:
+            return _saved(change, version)
         answer = _missed(change)
         if answer is not None:
             return answer
@@ -141,10 +148,17 @@ def _commit(change: Change) -> Saved | Replayed | Moved:
     raise Busy(message)
 
 
-def _saved(change: Change, swapped: Swapped) -> Saved:
+def _named_before(change: Change) -> Replayed | None:
+    """Say what the save id names already, where the unique index refused it. A broken transaction can't be asked."""
+    if connections[database()].in_atomic_block:
+        return None
+    return replayed(change.kind, change.key, change.save_id, change.sent, change.actor)
+
+
+def _saved(change: Change, version: int) -> Saved:
     return Saved(
-        version=swapped.version,
-        head_version=swapped.version,
+        version=version,
+        head_version=version,
         save_id=change.save_id,
         created=change.expected_version == 0,
         normalised=normalised(change),

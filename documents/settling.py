@@ -197,9 +197,9 @@ def _write(conflict: Conflict, change: Change | None, version: int) -> int:
     """Write the decided content, or nothing; in either case hold the document at the version that was seen."""
     using = database()
     if change is not None:
-        swapped = change.kind.swap(change, swap, using=using)
-        if swapped is not None:
-            return swapped.version
+        written = change.kind.swap(change, swap, using=using)
+        if written is not None:
+            return written
     # Nothing to write. An UPDATE that changes nothing takes the row lock on every database, and says if we are late.
     rows = Document.objects.using(using).filter(pk=conflict.document_id, version=version)
     if change is not None:

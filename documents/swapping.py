@@ -6,11 +6,13 @@ not deleted, the content is another, and no revision has this save id. No row mo
 was not so; nothing was written, and the caller looks which. On PostgreSQL both writes are one statement,
 so a save outside a transaction is one round trip and one commit.
 
+Outside a transaction the last condition is left to the unique index: asking costs a third of the whole statement, only a
+save id that is used for a second content ever meets it, and there the statement is undone as a whole. Inside a
+transaction an index that says no would take the caller's work with it, so there the statement asks.
+
 This is the only place that writes `Document.version` or inserts a `Revision`.
 """
 
-from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -20,53 +22,46 @@ from django.db.models.functions import Now
 from .change import Change
 from .models import Document, Revision
 
-__all__ = ["Swapped", "swap"]
+__all__ = ["swap"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swapped:
-    """The revision that was written."""
-
-    document_id: int
-    version: int
-    at: datetime
-
-
-def swap(change: Change, *, using: str) -> Swapped | None:
+def swap(change: Change, *, using: str) -> int | None:
     """
-    Store the change as the next version if its base is still the stored one.
+    Store the change as the next version if its base is still the stored one; return that version.
 
-    Return None where it is not: nothing was written. Inside a transaction or outside. Raise IntegrityError where
-    another save used the same save id in the same moment, and OperationalError as the database does.
+    Return None where it is not: nothing was written. Inside a transaction or outside. Raise IntegrityError where the
+    save id names another save of this document, and OperationalError as the database does.
     """
-    if connections[using].vendor == "postgresql":
-        return _one_statement(change, using)
-    return _two_statements(change, using)
+    one = connections[using].vendor == "postgresql"
+    moved = _one_statement(change, using) if one else _two_statements(change, using)
+    return change.expected_version + 1 if moved else None
 
 
-def _one_statement(change: Change, using: str) -> Swapped | None:
-    with connections[using].cursor() as cursor:
-        if change.expected_version == 0:
-            sql, head = _born_sql(), (change.kind.name, change.key, change.content.digest, change.schema)
-        else:
-            sql = _moved_sql(change.revive)
-            guard: tuple[Any, ...] = (change.kind.name, change.key, change.expected_version, change.content.digest)
-            head = (change.content.digest, change.schema, change.deletes, *guard, change.save_id)
+def _one_statement(change: Change, using: str) -> bool:
+    connection = connections[using]
+    digest = change.content.digest
+    head: tuple[Any, ...]
+    if change.expected_version == 0:
+        sql, head = _born_sql(), (change.kind.name, change.key, digest, change.schema)
+    else:
+        asks = connection.in_atomic_block
+        sql = _moved_sql(change.revive, asks)
+        guard = (change.kind.name, change.key, change.expected_version, digest)
+        head = (digest, change.schema, change.deletes, *guard, *([change.save_id] if asks else []))
+    with connection.cursor() as cursor:
         cursor.execute(sql, (*head, *_prepared(change, using)))
-        row = cursor.fetchone()
-    return Swapped(document_id=row[0], version=row[1], at=row[2]) if row else None
+        return bool(cursor.rowcount)
 
 
-def _two_statements(change: Change, using: str) -> Swapped | None:
+def _two_statements(change: Change, using: str) -> bool:
     with transaction.atomic(using=using):
         document = _born(change, using) if change.expected_version == 0 else _moved(change, using)
         if document is None:
-            return None
+            return False
         # The author's row may be gone by now; the foreign key is checked at commit, as on PostgreSQL.
         revision = Revision(document_id=document, version=change.expected_version + 1, at=Now(), **_revision(change))
         revision.save(using=using, force_insert=True)
-        revision.refresh_from_db(fields=["at"])
-    return Swapped(document_id=document, version=revision.version, at=revision.at)
+        return True
 
 
 def _born(change: Change, using: str) -> int | None:
@@ -163,16 +158,17 @@ def _born_sql() -> str:
 
 
 @lru_cache
-def _moved_sql(revive: bool) -> str:
+def _moved_sql(revive: bool, asks: bool) -> str:
     document, revision, columns, marks = _names()
     alive = "" if revive else "AND d.deleted_at IS NULL"
+    used = f'SELECT 1 FROM "{revision}" r WHERE r.document_id = d.id AND r.save_id = %s'  # noqa: S608 - as below
+    unused = f"AND NOT EXISTS ({used})" if asks else ""
     return f"""
         WITH head AS (
             UPDATE "{document}" d
             SET version = d.version + 1, digest = %s, schema = %s, saved_at = clock_timestamp(),
                 deleted_at = CASE WHEN %s THEN clock_timestamp() END
-            WHERE d.kind = %s AND d.key = %s AND d.version = %s AND d.digest <> %s {alive}
-              AND NOT EXISTS (SELECT 1 FROM "{revision}" r WHERE r.document_id = d.id AND r.save_id = %s)
+            WHERE d.kind = %s AND d.key = %s AND d.version = %s AND d.digest <> %s {alive} {unused}
             RETURNING d.id, d.version
         )
         {_insert(revision, columns, marks)}"""  # noqa: S608 - names of our own tables, values are parameters
@@ -181,5 +177,4 @@ def _moved_sql(revive: bool) -> str:
 def _insert(revision: str, columns: str, marks: str) -> str:
     # clock_timestamp(): after the row lock was won, so times of one document grow with its versions.
     return f"""INSERT INTO "{revision}" (document_id, version, at, {columns})
-        SELECT head.id, head.version, clock_timestamp(), {marks} FROM head
-        RETURNING document_id, version, at"""  # noqa: S608 - names of our own tables, values are parameters
+        SELECT head.id, head.version, clock_timestamp(), {marks} FROM head"""  # noqa: S608 - as above

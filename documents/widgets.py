@@ -10,6 +10,7 @@ The session inside a Django form: a field that is no field, but makes the form a
 Without JavaScript the form posts as it always did.
 """
 
+import json
 from typing import Any
 
 from django import forms
@@ -20,14 +21,19 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from .kinds import kind_named
+from .words import differing
 
 __all__ = ["SCRIPT", "SessionField", "SessionWidget", "attributes", "element", "script"]
 
 SCRIPT = "documents/document-session.js"
 
 
-def attributes(kind: str, key: str, request: HttpRequest | None) -> dict[str, str]:
-    """Return what `<document-session>` has to know. Raise NotFound where there is no such kind."""
+def attributes(kind: str, key: str, request: HttpRequest | None, words: dict[str, str] | None = None) -> dict[str, str]:
+    """
+    Return what `<document-session>` has to know, its words in the language of this moment too; `words` go first.
+
+    Raise NotFound where there is no such kind.
+    """
     from .views.answers import user_tag
 
     of = kind_named(kind)
@@ -38,6 +44,8 @@ def attributes(kind: str, key: str, request: HttpRequest | None) -> dict[str, st
     }
     if request is not None and hasattr(request, "user"):
         said["data-user"] = user_tag(request)
+    if spoken := {**differing(), **(words or {})}:
+        said["data-words"] = json.dumps(spoken)
     return said
 
 

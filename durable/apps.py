@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.utils.module_loading import autodiscover_modules
 
@@ -15,7 +15,11 @@ class DurableConfig(AppConfig):
         from . import checks, logs  # noqa: F401 - checks register themselves
 
         logs.connect()
-        autodiscover_modules("outbox", "polling", "passes")  # what each app registers, so that every worker knows it
+        autodiscover_modules(
+            "outbox", "plans", "polling", "passes"
+        )  # what each app registers, so that every worker knows it
+        if apps.is_installed("django.contrib.admin"):
+            import_module("durable.adminplans")  # beside durable.admin, which the admin finds by itself
         # From Django 6.1 on, a project with MAILERS has no EMAIL_BACKEND.
         mailers = getattr(settings, "MAILERS", None)
         named = {settings.EMAIL_BACKEND} if mailers is None else {one.get("BACKEND", "") for one in mailers.values()}

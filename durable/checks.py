@@ -16,12 +16,12 @@ from django.conf import settings
 from django.core import checks
 from django.db import models
 
-from . import conf, kinds
+from . import actions, conf, kinds
 from .jobs import Job, JobManager
 from .run import Run
 from .steps import Step
 
-__all__ = ["check_jobs", "check_settings"]
+__all__ = ["check_actions", "check_jobs", "check_settings"]
 
 #: Names of Run and Job that a step of the same name would silently replace.
 _TAKEN = {name for name in {*dir(Job), *dir(Run)} if not name.startswith("_")}
@@ -48,6 +48,20 @@ def check_settings(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> 
             message = f"Runs are written to the SQLite database {alias!r}, whose transactions may end in 'database is locked'."
             found.append(checks.Warning(message, hint=hint, id="durable.W001"))
     return found
+
+
+@checks.register("durable")
+def check_actions(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[checks.CheckMessage]:
+    """E020 an action of plans names an undo that this code does not have."""
+    return [
+        checks.Error(
+            f"The action {action.name!r} ({action.place}) is taken back by {action.undo!r}, which is not an action.",
+            hint=f"Register @plans.action({action.undo!r}) in a module that is imported at start-up, or leave undo out.",
+            id="durable.E020",
+        )
+        for action in actions.known()
+        if action.undo and actions.find(action.undo) is None
+    ]
 
 
 @checks.register("durable")

@@ -20,6 +20,10 @@ DEFAULTS: Final[dict[str, float | int | bool | str]] = {
     "STEP_TIMEOUT": 300.0,  # a step without a timeout of its own; a hung step becomes claimable after it
     "NOTIFY": False,  # PostgreSQL: wake watching workers when a run is started, instead of at their next look
     "EMAIL": "django.core.mail.backends.smtp.EmailBackend",  # what sends the mails of OutboxEmailBackend
+    "PLAN_LEASE": 120.0,  # the lease of an executing plan; longer, as one that lapses needs a person to go on
+    "PLAN_EXPIRES": 900.0,  # until when a proposed plan may be approved and begun
+    "PLAN_STEPS": 10,  # steps a plan may have
+    "PLAN_FOUR_EYES": False,  # who proposed a plan may not approve it
     "GRACE": 8.0,  # after SIGTERM: how long the step in hand may go on before it is cut off and released
 }
 

@@ -8,6 +8,7 @@ nothing happened, so nothing is to be recorded as failed. A COMMIT whose answer 
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import random
@@ -22,7 +23,7 @@ from .contract import Claim
 from .errors import DurableError, LostLease, StepTimeout, text_of
 from .patience import patience
 
-__all__ = ["commit", "mend", "outside_transaction", "persistently", "timed"]
+__all__ = ["commit", "mend", "outside_transaction", "persistently", "timed", "undone_by_the_database"]
 
 logger = logging.getLogger("durable")
 T = TypeVar("T")
@@ -33,18 +34,20 @@ _INERROR = 3  # libpq's PQTRANS_INERROR
 _CANCEL_TIMEOUT = 2.0  # seconds to reach the server with a cancel request
 
 
-def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
+def commit(claim: Claim, column: str | Callable[[], bool], work: Callable[[], T]) -> T:
     """
     Do the work in one transaction that writes the receipt in that column first. Return what the work returned.
 
     The work calls `claim.write(…, unless=column)` before anything else: that takes the row's lock and proves ownership.
-    It may be called again when the database undid the transaction; what it did in other places stays done.
+    It may be called again when the database undid the transaction; what it did in other places stays done. Where the
+    receipt is no column, a function says instead whether ours is there.
 
     Raises:
         LostLease: the run has a newer owner; nothing was written.
         Exception: whatever the work raised; nothing was written.
     """
     connection: Any = connections[claim.alias]
+    wrote: Callable[[], bool] = column if callable(column) else functools.partial(claim.wrote, column)
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
@@ -58,7 +61,7 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
             return result
         except LostLease:
             # Our own COMMIT, believed lost, may have reached the server after all: then the receipt is there.
-            if finished and claim.wrote(column):
+            if finished and wrote():
                 claim.lost = False  # by our own hand: the fence is still ours
                 return finished[0]
             raise
@@ -66,10 +69,10 @@ def commit(claim: Claim, column: str, work: Callable[[], T]) -> T:
             if claim.timed_out:
                 message = f"the step outlived its timeout; its transaction was rolled back ({_first_line(error)})"
                 raise StepTimeout(message) from error
-            if finished and bool(persistently(claim, lambda: claim.wrote(column))):
+            if finished and bool(persistently(claim, wrote)):
                 logger.exception("after commit kind=%s pk=%s receipt=%s", claim.model._meta.label, claim.pk, column)
                 return finished[0]
-            if not _undone_by_the_database(error, connection, raw):
+            if not undone_by_the_database(error, connection, raw):
                 raise
             give_up = give_up or time.monotonic() + claim.lease
             if time.monotonic() > give_up:
@@ -153,7 +156,7 @@ def _refuse_broken(connection: Any) -> None:
         raise DurableError(message)
 
 
-def _undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool:
+def undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool:
     """Return whether the database itself ended the transaction, so that beginning it again is right."""
     if not isinstance(error, Error):
         return False

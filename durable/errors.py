@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
+
 __all__ = [
     "AlreadyInFlight",
     "DurableError",
@@ -11,11 +13,15 @@ __all__ = [
     "Interrupted",
     "KeyConflict",
     "LostLease",
+    "NotAllowed",
+    "NotAsApproved",
     "NotConfigured",
+    "NotProposed",
     "NotRecorded",
     "Refused",
     "RetryAfter",
     "StepTimeout",
+    "TargetMoved",
     "Wait",
     "WorkerLost",
     "text_of",
@@ -116,6 +122,32 @@ class NotConfigured(DurableError):
 
 class NotRecorded(DurableError):
     """A message was sent, and its receipt could not be written. The record of its attempt stays open, for people to see."""
+
+
+class NotProposed(DurableError, ValueError):
+    """
+    A plan was refused before it was recorded. `issues` are all the reasons, not only the first.
+    """
+
+    def __init__(self, issues: list[Any]) -> None:
+        super().__init__("; ".join(str(issue) for issue in issues))
+        self.issues = issues
+
+
+class NotAllowed(DurableError, PermissionDenied):
+    """Somebody may not decide about a plan: no permission, or it is their own and needs a second pair of eyes."""
+
+
+class NotAsApproved(DurableError):
+    """A plan that was to be executed is not what was approved, or its approval does not hold any more. Nothing was done."""
+
+
+class TargetMoved(DurableError):
+    """
+    Raise it in an action: what it was to change is not as the approver saw it. Nothing is done, and the plan stops here.
+
+    Its message is for people: what moved, which version was wanted, which is there.
+    """
 
 
 def text_of(error: BaseException) -> str:

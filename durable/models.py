@@ -4,6 +4,10 @@ from .jobs import Job, JobManager
 from .messages import Attempt, Message
 from .operations import Operation
 from .pauses import Topic
+from .planned import Plan
+from .records import Decision, PlanReceipt
 from .syncing import Pass
 
-__all__ = ["Attempt", "Job", "JobManager", "Message", "Operation", "Pass", "Topic"]
+__all__ = [
+    "Attempt", "Decision", "Job", "JobManager", "Message", "Operation", "Pass", "Plan", "PlanReceipt", "Topic",
+]  # fmt: skip

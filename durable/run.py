@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.db import models
 from django.db.models.functions import Now
 
+from .conf import setting
 from .contract import Machine, Taking
 from .errors import DurableError, text_of
 from .ids import uuid7
@@ -159,6 +160,11 @@ class Run(models.Model):
     def lanes(cls, using: str) -> Sequence[Lane]:
         """Return the lanes a worker claims from, none waiting for another. One, for all runs this code can carry out."""
         return (Lane(also=cls.can_carry_out()),)
+
+    @classmethod
+    def lease_seconds(cls) -> float:
+        """Return how long a worker's claim of a run of this kind holds without a renewal."""
+        return float(setting("LEASE"))
 
     @classmethod
     def together(cls, batch: Sequence[tuple[Any, Any]]) -> None:

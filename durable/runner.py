@@ -385,7 +385,8 @@ class Reconciler:
 
     def _take(self, model: type[Any], alias: str, at_once: int, taking: Taking) -> list[tuple[Any, Claim]]:
         with patience(alias, self._lease):
-            return claim(model, using=alias, owner=self._owner, lease=self._lease, limit=at_once, taking=taking)
+            lease = model.lease_seconds()
+            return claim(model, using=alias, owner=self._owner, lease=lease, limit=at_once, taking=taking)
 
     def _wait_until_due(self, poll: float) -> None:
         """Wait until a look finds something due. One thread looks, the others sleep until it, or a finished run, calls."""

@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "project.branches",
     "project.desk",
     "project.notifications",
+    "project.plans",
 ]
 
 MIDDLEWARE = [

@@ -8,5 +8,6 @@ urlpatterns = [
     path("documents/", include("documents.urls")),
     path("branches/", include("project.branches.urls")),
     path("desk/", include("project.desk.urls")),
+    path("plans/", include("project.plans.urls")),
     path("", include("project.accounts.urls")),
 ]

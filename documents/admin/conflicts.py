@@ -19,6 +19,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from documents.admin.batch import keep_stored
 from documents.admin.choices import choices_of, number_in, picks_in, preview_of
 from documents.admin.reading_only import KindFilter, ReadOnlyAdmin
 from documents.admin.sides import Sides, looked_at
@@ -61,6 +62,7 @@ class ConflictAdmin(ReadOnlyAdmin):
     list_select_related = ("document",)
     search_fields = ("document__key", "by_name")
     ordering = ("-changed_at",)
+    actions = (keep_stored,)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Conflict]:
         """Return conflicts without their copies."""

@@ -19,7 +19,7 @@ import minify
 ROOMS = Path(__file__).parent
 SHIPPED = ROOMS.parent / "static" / "documents" / "document-session.js"
 CORE, WHOLE = ROOMS / "core" / "open.js", ROOMS / "ui" / "index.js"
-BANNER = "// django-known-state; made from documents/client by build.py\n"
+BANNER = "// django-known-state: documents/client\n"
 
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"(\.[^"]+)";\n', re.M)
 _REEXPORT = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";\n', re.M)

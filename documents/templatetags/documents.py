@@ -32,15 +32,13 @@ def document_session(
     Render `<document-session>` for a document, and its script the first time.
 
     `form` is the id of a form elsewhere on the page; inside a form none is needed. `create` is the content to begin
-    with where there is no document yet. `words` replaces texts by name, as listed in documents/client/ui/words.js.
+    with where there is no document yet. `words` replaces texts by name, as listed in documents/words.py.
     """
-    said = attributes(kind, str(key), context.get("request"))
+    said = attributes(kind, str(key), context.get("request"), words)
     if form:
         said["for"] = form
     if create is not None:
         said["data-create"] = json.dumps(create)
-    if words:
-        said["data-words"] = json.dumps(words)
     if context.render_context.get(__name__):
         return element(said)
     context.render_context[__name__] = True

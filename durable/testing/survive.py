@@ -29,7 +29,11 @@ class Survival:
 
 
 def assert_survives(
-    start: Callable[[], Any] | Any, *, check: Callable[[Any], None] | None = None, every: int = 1
+    start: Callable[[], Any] | Any,
+    *,
+    check: Callable[[Any], None] | None = None,
+    every: int = 1,
+    decide: Callable[[Any], bool] | None = None,
 ) -> Survival:
     """
     Kill a worker at each boundary of the operation in turn; assert that a boot pass always finishes it.
@@ -39,6 +43,8 @@ def assert_survives(
             worker is forked. Or a run that was started: copies of it are used.
         check: called with each finished run: raise AssertionError where an effect is missing or doubled.
         every: look at each n-th boundary only.
+        decide: called with each run that settled otherwise than done, to be the person who looks at it: resume an
+            interrupted plan, for instance. Returns whether the run goes on.
 
     Returns:
         What was survived.
@@ -56,6 +62,9 @@ def assert_survives(
             if crash.killed:
                 run_until_settled(type(run))
             finished = kinds.rows_of(type(run)).get(pk=run.pk)
+            while finished.status != finished.MACHINE.done and decide is not None and decide(finished):
+                run_until_settled(type(run))
+                finished = kinds.rows_of(type(run)).get(pk=run.pk)
             if finished.status != finished.MACHINE.done:
                 message = f"it is {finished.status}: {finished.explain()}"
                 raise AssertionError(message)  # noqa: TRY301

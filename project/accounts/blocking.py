@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
@@ -31,6 +31,10 @@ class PendingDeletionMiddleware:
         # Django asks the database here on every request, so the flag is as fresh as the transaction that set it.
         if not getattr(request.user, "deletion_pending_at", None):
             return None
+        # A script that asks for JSON would take the page behind a redirect for its answer.
+        if "documents" in request.resolver_match.app_names or not request.accepts("text/html"):
+            said = _("This account is being deleted. Nothing is saved any more.")
+            return JsonResponse({"code": "forbidden", "message": said}, status=403)
         deletion = AccountDeletion.objects.filter(user_id=request.user.pk).order_by("-created_at").first()
         if deletion is None:
             raise PermissionDenied(_("This account is closed."))

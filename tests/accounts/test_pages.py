@@ -84,6 +84,19 @@ def test_a_blocked_person_sees_the_progress_and_nothing_else(signed_in, subscrib
     assert signed_in.get(progress).status_code == 200
 
 
+def test_a_blocked_persons_open_document_is_refused_in_json_and_not_led_to_a_page(signed_in, subscriber):
+    _confirm(signed_in)
+    signed_in.force_login(subscriber)
+
+    for answer in (
+        signed_in.get(reverse("documents:document", args=["sheet", "budget"])),
+        signed_in.put(reverse("documents:document", args=["sheet", "budget"]), "{}", content_type="application/json"),
+        signed_in.get(reverse("home"), headers={"accept": "application/json"}),
+    ):
+        assert answer.status_code == 403
+        assert answer.json()["code"] == "forbidden"
+
+
 def test_a_blocked_person_who_signs_in_again_is_led_to_the_progress(client, subscriber):
     AccountDeletionFactory(user=subscriber)
 

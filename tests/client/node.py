@@ -24,6 +24,12 @@ def node(*arguments: str | Path, timeout: float = 600, **environment: str) -> st
     return done.stdout
 
 
+def npm_install(folder: Path, package: str) -> None:
+    """Put a package from npm into a folder, with the npm that comes with Node. For the long suite only."""
+    npm = NODE.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    node(npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, package)
+
+
 def report(printed: str) -> None:
     """Pass on the counts and seeds, and hold that nothing was left out."""
     lines = [line for line in printed.splitlines() if line.startswith("ℹ")]

@@ -1,6 +1,8 @@
 """A plain Django form and an htmx page that save themselves with one tag; addresses for test_forms.py."""
 
+import re
 from importlib.resources import files
+from pathlib import Path
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
@@ -51,6 +53,21 @@ NOTE = Template(
     "{% load documents %}<form>{% document_session 'note' 'n' create=empty %}<input name='text' aria-label='Text'></form>"
     "<button id='away' hx-get='/away/' hx-target='#part'>Away</button>"
 )
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "document-session.md"
+
+
+def alpine(request: HttpRequest) -> HttpResponse:
+    """The page of the documentation. Alpine evaluates its attributes, so its policy allows that."""
+    block = re.search(r"^```django\n(<div x-data.*?)^```", DOCS.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)[
+        1
+    ]
+    top = TOP.format(head="<script defer src='/alpine.js'></script>")
+    page = Template(f"{{% load documents %}}{top}{block}</main>")
+    response = HttpResponse(page.render(RequestContext(request, {"empty": {"text": ""}})))
+    response["Content-Security-Policy"] = "default-src 'self'; script-src 'self' 'unsafe-eval'"
+    return response
+
+
 AWAY = Template("<p>Away.</p><button id='back' hx-get='/back/' hx-target='#part'>Back</button>")
 
 
@@ -66,6 +83,7 @@ urlpatterns = [
     path("book/<str:slug>/", book),
     path("swapping/<int:major>/", swapping),
     path("htmx-<int:major>.js", htmx),
+    path("alpine/", alpine),
     path("away/", away),
     path("back/", back),
     path("", include("project.urls")),

@@ -8,6 +8,7 @@ import documents
 from tests.docs_app.models import Book, Shelf
 
 from .conftest import state, wait
+from .node import npm_install
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.client.pages")]
 
@@ -84,3 +85,31 @@ def test_htmx_swaps_the_form_away_and_nothing_is_dropped(person, major):
 
     assert page.input_value("[name=text]") == "typed, then swapped away"
     assert documents.read("note", "n").version == 2
+
+
+@pytest.mark.long  # Alpine comes from npm
+def test_an_alpine_page_saves_itself_and_shows_what_came_from_elsewhere(person, tmp_path):
+    npm_install(tmp_path, "alpinejs@3.15.0")
+    script = tmp_path / "node_modules" / "alpinejs" / "dist" / "cdn.min.js"
+    documents.save("note", "n", {"text": "before"}, expected_version=0, actor_name="the test")
+    ann = person("ann")
+    page = ann.context.new_page()
+    page.route("**/alpine.js", lambda route: route.fulfill(path=script, content_type="text/javascript"))
+    page.goto(f"{ann.address}/alpine/")
+    wait(page, "clean")
+    text = page.get_by_label("Text", exact=True)
+    assert text.input_value() == "before"
+
+    text.press_sequentially(", typed")
+    wait(page, "clean")
+    assert documents.read("note", "n").text == '{"text":"before, typed"}'
+    documents.save("note", "n", {"text": "from elsewhere"}, expected_version=2, actor_name="Sara")
+    page.evaluate("document.querySelector('document-session').session.refresh()")
+    page.wait_for_function("document.querySelector('textarea').value === 'from elsewhere'")
+
+    text.fill("mine")
+    documents.save("note", "n", {"text": "theirs"}, expected_version=3, actor_name="Sara")
+    wait(page, "conflict")
+    page.get_by_role("button", name="Take stored").click()
+    wait(page, "clean")
+    assert text.input_value() == "theirs"

@@ -2,6 +2,8 @@
 
 import json
 import re
+from html import unescape
+from pathlib import Path
 
 import pytest
 from django import forms
@@ -11,8 +13,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.management import call_command
 from django.template import Context, Template
 from django.test import RequestFactory, override_settings
+from django.utils import translation
 
 import documents
+from documents import words
 from documents.views.answers import user_tag
 from documents.widgets import SessionField
 from tests.docs_app.models import Book
@@ -52,6 +56,26 @@ def test_the_tag_quotes_what_it_is_given():
 
 def test_the_tag_passes_a_nonce_on_where_the_page_has_one():
     assert 'nonce="abc"' in rendered('{% document_session "sheet" "k" %}', csp_nonce="abc")
+
+
+def test_the_words_of_the_tag_are_those_of_the_script():
+    script = (Path(words.__file__).parent / "client" / "ui" / "words.js").read_text()
+
+    there = dict(re.findall(r'^  (\w+): "(.*)",$', script, re.MULTILINE))
+
+    assert len(there) > 40
+    assert {name: there.get(name, name) for name in words.WORDS} == words.WORDS
+    assert set(there) <= set(words.WORDS)
+
+
+def test_the_tag_hands_over_the_words_of_the_pages_language_and_the_pages_own_first():
+    assert "data-words" not in rendered('{% document_session "sheet" "k" %}')
+
+    with translation.override("de"):
+        html = rendered('{% document_session "sheet" "k" words=own %}', own={"dirty": "Offen"})
+
+    said = json.loads(unescape(re.search(r'data-words="([^"]*)"', html)[1]))
+    assert (said["clean"], said["dirty"]) == ("Gespeichert", "Offen")
 
 
 def test_an_unknown_kind_is_an_error_where_the_page_is_written():

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from durable import stepping
+from durable import executing, stepping
 
 from .stage import Cast, Stage
 
@@ -66,7 +66,8 @@ def explore(
     Raises:
         Unlawful: with the schedule that leads to it.
     """
-    with mock.patch.object(stepping, "_WORTH_A_WRITE", 0.0 if slow else math.inf):
+    worth = 0.0 if slow else math.inf
+    with mock.patch.object(stepping, "_WORTH_A_WRITE", worth), mock.patch.object(executing, "_WORTH_A_WRITE", worth):
         return _explore(stage, parts, make, most, merge)
 
 

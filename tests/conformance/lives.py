@@ -183,7 +183,7 @@ class Lives(RuleBasedStateMachine):
             machine = self.subject.model.MACHINE
             target = "canceled" if verb == "cancel" else machine.waiting
             able = {source for source, to in machine.arrows if to == target}
-            assert moved == (before.status in able)
+            assert moved == (before.status in able and self.subject.may(verb, before.row))
 
     @rule()
     def maintenance(self) -> None:

@@ -51,10 +51,11 @@ class Sight:
         plain = {
             name: _timeless(value)
             for name, value in sorted(self.row.items())
-            if name not in ("id", "key", "updated_at", "created_at", "due_at", "lease_expires_at")
+            if name not in ("id", "key", "digest", "updated_at", "created_at", "due_at", "lease_expires_at")
         }
         calls = tuple((call.step, call.fence) for call in self.calls)
-        return json.dumps([plain, self.lease, self.due, self.traces, calls], default=str)
+        receipts = sorted((step, seen.at is not None, seen.fence) for step, seen in self.receipts.items())
+        return json.dumps([plain, self.lease, self.due, self.traces, calls, receipts], default=str)
 
 
 def look(subject: Subject, pk: Any) -> Sight | None:

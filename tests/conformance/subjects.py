@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from durable import Backoff, outbox, passes, polling
-from durable.models import Message, Operation, Pass
+from django.contrib.auth import get_user_model
+
+from durable import Backoff, outbox, passes, plans, polling
+from durable.models import Message, Operation, Pass, Plan
 from durable.run import Run
 
 from .far_side import FAR_SIDE
-from .models import Chore
+from .models import Chore, Trace
 
 __all__ = ["SUBJECTS", "Subject"]
 
@@ -59,6 +61,9 @@ class Subject(Protocol):
 
     def retry(self, run: Any) -> bool:
         """Let staff send it back to work. False where that was not possible."""
+
+    def may(self, verb: str, row: dict[str, Any]) -> bool:
+        """Return whether staff may do that to this row, beyond what its status says."""
 
 
 class Jobs:
@@ -104,6 +109,9 @@ class Jobs:
     def retry(self, run: Chore) -> bool:
         return run.retry()
 
+    def may(self, verb: str, row: dict[str, Any]) -> bool:
+        return True
+
 
 class Messages:
     """Messages of the outbox: one external step, which is the send."""
@@ -139,6 +147,9 @@ class Messages:
 
     def retry(self, run: Message) -> bool:
         return run.retry()
+
+    def may(self, verb: str, row: dict[str, Any]) -> bool:
+        return True
 
 
 def _send(message: Message) -> str:
@@ -187,6 +198,9 @@ class Operations:
         if _Distant().find(run):
             return run.it_happened("handle of begin", by="staff")
         return run.it_did_not_happen(by="staff")
+
+    def may(self, verb: str, row: dict[str, Any]) -> bool:
+        return True
 
 
 class _Distant(polling.ExternalCall):
@@ -241,6 +255,9 @@ class Passes:
     def retry(self, run: Pass) -> bool:
         return Pass._base_manager.get(pk=run.pk).retry()
 
+    def may(self, verb: str, row: dict[str, Any]) -> bool:
+        return True
+
 
 class _Sweep(passes.SyncPass):
     name = ""
@@ -254,4 +271,89 @@ class _Sweep(passes.SyncPass):
         FAR_SIDE.follow(row, "sync")
 
 
-SUBJECTS: tuple[Subject, ...] = (Jobs(), Messages(), Operations(), Passes())
+class Plans:
+    """Approved plans: database actions and an external one; one that was interrupted goes on when staff say so."""
+
+    name = "plan"
+    model = Plan
+    in_database = frozenset({"draw", "close"})
+    outside = frozenset({"ring"})
+    at_most_once: frozenset[str] = frozenset()
+    parked: frozenset[str] = frozenset()
+    every = ("draw", "ring", "close")
+    stories = (("draw",), ("ring",), ("draw", "ring", "close"))
+    deploys = (("draw", "ring"), ("draw", "ring", "close"))
+    cancels = False
+
+    def make(self) -> Plan:
+        return self._approved(None)
+
+    @contextlib.contextmanager
+    def deployed(self, story: Story) -> Iterator[None]:
+        before = {action.name for action in plans.known()} & {*self.every}
+        _deploy(story)
+        try:
+            yield
+        finally:
+            _deploy(before)
+
+    def carries(self, row: dict[str, Any]) -> set[str]:
+        return {step["action"] for step in row["steps"]}
+
+    def start(self, key: str) -> Plan:
+        return self._approved(key)
+
+    def cancel(self, run: Plan) -> bool:
+        return False
+
+    def retry(self, run: Plan) -> bool:
+        run.refresh_from_db()
+        return bool(run.resume(by=_staff()))
+
+    def may(self, verb: str, row: dict[str, Any]) -> bool:
+        return row["cause"] == "interrupted"
+
+    def _approved(self, key: str | None) -> Plan:
+        before = Plan.objects.filter(key=key).first() if key else None
+        if before is not None:
+            return before
+        steps = [(action.name, {}) for action in plans.known() if action.name in self.every]
+        plan = plans.propose(sorted(steps, key=lambda step: self.every.index(step[0])), key=key)
+        assert plan.approve(by=_staff())
+        return plan
+
+
+def _staff() -> Any:
+    return get_user_model().objects.get_or_create(username="staff", defaults={"is_superuser": True})[0]
+
+
+def _deploy(story: Iterable[str]) -> None:
+    for name in Plans.every:
+        plans.forget(name)
+    for name in story:
+        plans.action(name, external="keyed" if name in Plans.outside else None)(_ACTIONS[name])
+
+
+def _draw(args: Any, context: Any) -> None:
+    FAR_SIDE.begun.append((context.plan.pk, "draw"))
+    Trace.objects.create(run=context.plan.pk, step="draw")
+    FAR_SIDE.follow(context.plan, "draw")
+
+
+def _ring(args: Any, context: Any) -> str:
+    handle = FAR_SIDE.call(context.plan, "ring", context.key)
+    FAR_SIDE.follow(context.plan, "ring")
+    return handle
+
+
+def _close(args: Any, context: Any) -> None:
+    Trace.objects.create(run=context.plan.pk, step="close")
+    FAR_SIDE.follow(context.plan, "close")
+
+
+_ACTIONS = {"draw": _draw, "ring": _ring, "close": _close}
+
+
+_deploy(Plans.every)
+
+SUBJECTS: tuple[Subject, ...] = (Jobs(), Messages(), Operations(), Passes(), Plans())

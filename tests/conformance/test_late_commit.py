@@ -12,19 +12,32 @@ from durable.attempt import Outcome, attempt
 
 from .oracle import check_state
 from .sights import look
-from .subjects import Jobs
+from .subjects import Jobs, Plans, Subject
 from .verbs import answer_lost, take
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
-JOBS = Jobs()
+JOBS, PLANS = Jobs(), Plans()
 
 
-@pytest.mark.parametrize("story", [("draw", "close"), ("tell", "close"), ("close",)], ids="+".join)
-def test_a_commit_that_arrives_while_the_step_is_tried_again_leaves_one_effect(story, monkeypatch):
-    with JOBS.deployed(story):
-        run = JOBS.make()
-        claimed, right = take(JOBS, run.pk, "worker")
+ARRIVES_LATE = [
+    (JOBS, ("draw", "close")), (JOBS, ("tell", "close")), (JOBS, ("close",)), (PLANS, ("draw", "close")), (PLANS, ("close",)),
+]  # fmt: skip
+LOST = [
+    (JOBS, ("draw", "close")), (JOBS, ("call", "close")), (JOBS, ("close",)), (PLANS, ("draw", "close")),
+    (PLANS, ("ring", "close")), (PLANS, ("close",)),
+]  # fmt: skip
+
+
+def named(part) -> str:
+    return "+".join(part) if isinstance(part, tuple) else part.name
+
+
+@pytest.mark.parametrize(("subject", "story"), ARRIVES_LATE, ids=named)
+def test_a_commit_that_arrives_while_the_step_is_tried_again_leaves_one_effect(subject: Subject, story, monkeypatch):
+    with subject.deployed(story):
+        run = subject.make()
+        claimed, right = take(subject, run.pk, "worker")
         sent_off: list[threading.Thread] = []
 
         def commit() -> None:
@@ -38,23 +51,23 @@ def test_a_commit_that_arrives_while_the_step_is_tried_again_leaves_one_effect(s
         outcome = attempt(claimed, right)
 
     sent_off[0].join()
-    sight = look(JOBS, run.pk)
-    check_state(JOBS, sight)
+    sight = look(subject, run.pk)
+    check_state(subject, sight)
     assert outcome is Outcome.DONE
     assert len(sight.traces) == len(story)
 
 
-@pytest.mark.parametrize("story", [("draw", "close"), ("call", "close"), ("close",)], ids="+".join)
-def test_a_commit_whose_answer_was_lost_is_not_done_again(story):
-    with JOBS.deployed(story):
-        run = JOBS.make()
-        claimed, right = take(JOBS, run.pk, "worker")
+@pytest.mark.parametrize(("subject", "story"), LOST, ids=named)
+def test_a_commit_whose_answer_was_lost_is_not_done_again(subject: Subject, story):
+    with subject.deployed(story):
+        run = subject.make()
+        claimed, right = take(subject, run.pk, "worker")
 
         with answer_lost(1):
             outcome = attempt(claimed, right)
 
-    sight = look(JOBS, run.pk)
-    check_state(JOBS, sight)
+    sight = look(subject, run.pk)
+    check_state(subject, sight)
     assert outcome is Outcome.DONE
     assert sight.row["failures"] == []
 

@@ -12,8 +12,9 @@ from typing import Any
 from django.db.models.functions import Now
 
 from durable import Backoff, outbox, polling, topics
-from durable.models import Message, Operation
+from durable.models import Message, Operation, Plan
 
+from .app import plans
 from .app.models import Effect, Parcel
 
 
@@ -28,6 +29,7 @@ class Subject:
     repeatable: frozenset[str]  # effects outside: at least once, always under one key
     budget: Callable[[Any, Backoff], None]  # (monkeypatch, spacing and number of attempts): what its code allows a run
     fewest: int  # boundaries it has at the least: fewer, and the test has looked at nothing
+    decide: Callable[[Any], bool] = lambda run: False  # what a person does to a run that stopped for one
 
     def check(self, run: Any, ledger: Path) -> int:
         """Assert that everything happened, and nothing twice that must not. Return how many outside effects were repeats."""
@@ -50,10 +52,6 @@ def _of_messages(monkeypatch: Any, budget: Backoff) -> None:
     handler = topics.find("crash.letter")
     spent = dataclasses.replace(handler, attempts=budget.attempts, backoff=budget)
     monkeypatch.setitem(topics._handlers, "crash.letter", spent)
-
-
-def _of_operations(monkeypatch: Any, budget: Backoff) -> None:
-    """Nothing: an operation has no budget of looks."""
 
 
 def _errand() -> Operation:
@@ -98,7 +96,17 @@ SUBJECTS = [
         start=_errand,
         once=frozenset(),
         repeatable=frozenset({"begin", "poll"}),
-        budget=_of_operations,
+        budget=lambda monkeypatch, budget: None,  # looks are not counted, and a beginning is made once
+        fewest=12,
+    ),
+    Subject(
+        name="plan",
+        model=Plan,
+        start=plans.start,
+        once=frozenset({"weigh", "bill"}),
+        repeatable=frozenset({"ship"}),
+        budget=lambda monkeypatch, budget: None,  # a plan has one attempt; what a person decides is the next
         fewest=15,
+        decide=plans.resume,
     ),
 ]

@@ -27,7 +27,9 @@ def proxy(server, workers):
 
 
 def commits_of(subject, proxy) -> int:
-    subject.start().run()
+    run = subject.start()
+    proxy.commits = 0
+    run.run()
     return proxy.commits
 
 

@@ -17,7 +17,9 @@ from .workers import QUICK, Workers
 def survives(subject, database: str, crew) -> None:
     repeats = []
 
-    survived = assert_survives(subject.start, check=lambda run: repeats.append(subject.check(run, crew.ledger)))
+    survived = assert_survives(
+        subject.start, check=lambda run: repeats.append(subject.check(run, crew.ledger)), decide=subject.decide
+    )
 
     assert survived.points >= subject.fewest
     results.keep("matrix", f"worker killed during run, {subject.name}, {database}", database=database,

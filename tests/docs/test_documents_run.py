@@ -192,6 +192,37 @@ def test_the_receipt_of_docs_outbox_is_posted_and_sent(shop):
         assert conf.setting("EMAIL") == conf.DEFAULTS["EMAIL"]
 
 
+def test_the_plan_of_docs_plans_is_approved_executed_and_taken_back(shop, capsys):
+    from durable import plans
+    from project.plans.models import Contact
+    from tests.factories import UserFactory
+
+    page = ROOT / "docs" / "plans.md"
+    actions, deciding = blocks(page)
+    contact, staff = Contact.objects.create(name="Augusta", email="a@example.org"), UserFactory(is_superuser=True)
+    shop.names.update(Contact=Contact, contact=contact, user=UserFactory(), staff=staff)
+    ours = plans.find("contact.rename")
+    plans.forget("contact.rename")
+
+    try:
+        run(page, actions, shop.names)
+        run(page, deciding, shop.names)
+        back = shop.names["plan"].compensate(by=staff)
+        back.approve(by=staff)
+        assert back.run()
+    finally:
+        plans.forget("refund")
+        plans.forget("contact.rename")
+        plans.action("contact.rename", schema=ours.schema, targets=ours.targets, undo=ours.undo, words=ours.words)(
+            ours.run
+        )
+
+    contact.refresh_from_db()
+    assert contact.name == "Augusta"
+    assert shop.names["payments"].calls == [(7, 100, shop.names["plan"].key_for(1))]
+    assert "Refund 7 ok {'id': 're_1'}" in capsys.readouterr().out
+
+
 def test_the_reset_of_docs_polling_is_begun_once_and_watched_to_its_end(shop):
     from django.db.models.functions import Now
 
@@ -249,6 +280,7 @@ def test_no_page_has_a_block_that_no_test_runs():
         "jobs.md": 1,
         "outbox.md": 2,
         "passes.md": 1,
+        "plans.md": 2,
         "polling.md": 1,
         "testing.md": 1,
     }

@@ -300,8 +300,8 @@ def test_in_a_callers_repeatable_read_the_loser_gets_the_databases_error_and_not
 
 
 @races
-def test_i12_c58_rounds_of_two_savers_behind_a_barrier():
-    rounds = int(os.environ.get("ROUNDS", "40"))
+@pytest.mark.parametrize("rounds", [100, pytest.param(500, marks=pytest.mark.long)])
+def test_i12_c58_rounds_of_two_savers_behind_a_barrier(rounds):
     ada = Person()
     start(1)
     results: list[object] = []

@@ -43,7 +43,9 @@ def test_every_module_says_what_it_promises_and_exports_what_exists(name):
 def test_the_models_facade_and_the_crash_kit_export_what_the_docs_name():
     from durable import models, testing
 
-    assert models.__all__ == ["Attempt", "Job", "JobManager", "Message", "Operation", "Pass", "Topic"]
+    assert models.__all__ == [
+        "Attempt", "Decision", "Job", "JobManager", "Message", "Operation", "Pass", "Plan", "PlanReceipt", "Topic",
+    ]  # fmt: skip
     assert {"assert_survives", "crash_at_statement", "expire_leases", "run_until_settled"} <= {*testing.__all__}
 
 

@@ -64,6 +64,8 @@ HEARTBEAT = "tests/durable/test_heartbeat.py"
 DECISIONS = "tests/durable/test_deciding.py"
 BEGINNING = "tests/polling/test_beginning.py"
 WATCHING = "tests/polling/test_watching.py"
+HEALING = "tests/plans/test_healing.py"
+DECIDING = "tests/plans/test_deciding.py"
 ALL = "states=(*claim.machine.open, *claim.machine.terminal)"
 
 MUTANTS: Final[dict[str, Mutant]] = {
@@ -288,13 +290,11 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "a receipt that may be written twice": _in(
         "contract", '        where += f" AND {column[unless]} IS NULL"\n', "        pass\n", LATE_COMMIT
     ),
-    "a late COMMIT that is not looked for": _in(
-        "effects", "if finished and claim.wrote(column):", "if False:", LATE_COMMIT
-    ),
+    "a late COMMIT that is not looked for": _in("effects", "if finished and wrote():", "if False:", LATE_COMMIT),
     "a late COMMIT that ends the attempt": _in("effects", "claim.lost = False  #", "pass  #", LATE_COMMIT),
     "an error after COMMIT that undoes the record": _in(
         "effects",
-        "if finished and bool(persistently(claim, lambda: claim.wrote(column))):",
+        "if finished and bool(persistently(claim, wrote)):",
         "if False:",
         "tests/durable/test_transactions.py::test_an_on_commit_callback_that_raises_does_not_undo_the_receipt",
     ),
@@ -407,5 +407,108 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "rows if self.row.cursor is None else",
         "rows if True else",
         "tests/passes/test_passes.py::test_a_crash_costs_no_more_than_the_rows_since_the_last_checkpoint",
+    ),
+    # Plans -----------------------------------------------------------------------------------------------------------
+    "a plan's receipt without the fence": _in(
+        "executing",
+        'self.claim.write({"lease_expires_at": Later(self.claim.lease), "updated_at": NOW}, unless="settled_at")',
+        'self.claim.unfenced().write({"lease_expires_at": Later(self.claim.lease), "updated_at": NOW}, unless="settled_at")',
+        f"{HEALING}::test_an_owner_that_was_healed_away_writes_nothing_into_a_resumed_plan",
+    ),
+    "a plan's receipt behind a terminal status": _in(
+        "executing",
+        '"updated_at": NOW}, unless="settled_at")',
+        '"updated_at": NOW}, states=("executing", "failed"))',
+        f"{HEALING}::test_an_owner_that_was_healed_away_writes_nothing",
+    ),
+    "a refusal without the fence": _in(
+        "endings",
+        "claim.settle(plan.MACHINE.dead, **told(plan, claim, position, error, REFUSED))",
+        "claim.unfenced().settle(plan.MACHINE.dead, **told(plan, claim, position, error, REFUSED))",
+        f"{HEALING}::test_no_end_of_a_late_owner_is_written",
+    ),
+    "an interruption without the fence": _in(
+        "endings",
+        "claim.settle(plan.MACHINE.dead, **told(plan, claim, position, error, INTERRUPTED))",
+        "claim.unfenced().settle(plan.MACHINE.dead, **told(plan, claim, position, error, INTERRUPTED))",
+        f"{HEALING}::test_no_end_of_a_late_owner_is_written",
+    ),
+    "a failure without the fence": _in(
+        "endings",
+        "claim.settle(plan.MACHINE.dead, **told(plan, claim, position, error, FAILURE))",
+        "claim.unfenced().settle(plan.MACHINE.dead, **told(plan, claim, position, error, FAILURE))",
+        f"{HEALING}::test_no_end_of_a_late_owner_is_written",
+    ),
+    "a failed step whose effect stays": _in(
+        "executing",
+        "            with transaction.atomic(using=self.claim.alias):\n                return self._called(position, action)",
+        "            return self._called(position, action)",
+        "tests/plans/test_executing.py::test_it_stops_at_the_first_step_that_is_not_ok_and_keeps_what_was_done",
+    ),
+    "a rollback by the database taken for a verdict": _in(
+        "executing",
+        "(self.claim.timed_out or undone_by_the_database(error, connection, raw))",
+        "self.claim.timed_out",
+        "tests/plans/test_executing.py::test_C21_what_the_database_rolled_back_is_done_again_and_is_no_verdict",
+    ),
+    "a payload that is not compared": _in(
+        "proving",
+        "if digest_of(plan) != plan.digest or granted.digest != plan.digest:",
+        "if False:",
+        "tests/plans/test_executing.py::test_C47_a_plan_changed_after_its_approval_is_refused",
+    ),
+    "a digest that the approval does not hold": _in(
+        "proving",
+        " or granted.digest != plan.digest:",
+        ":",
+        "tests/plans/test_executing.py::test_C47_a_plan_changed_after_its_approval_is_refused",
+    ),
+    "a target that is not compared": _in(
+        "executing",
+        "if payloads.canonical(target.version) != payloads.canonical(wanted):",
+        "if False:",
+        "tests/plans/test_baselines.py::test_C52_a_target_that_moved_since_is_left_alone_and_the_plan_stops",
+    ),
+    "an approval after the expiry": _in(
+        "deciding",
+        "rows = plan._row().filter(digest=digest_of(plan), expires_at__gt=Now())",
+        "rows = plan._row().filter(digest=digest_of(plan))",
+        f"{DECIDING}::test_an_expired_plan_is_not_approved_and_nobody_is_written_down",
+    ),
+    "an approval of what was not read": _in(
+        "deciding",
+        "rows = plan._row().filter(digest=digest_of(plan), expires_at__gt=Now())",
+        "rows = plan._row().filter(expires_at__gt=Now())",
+        f"{DECIDING}::test_a_plan_that_became_another_since_it_was_read_is_not_approved",
+    ),
+    "a resumption of any failed plan": _in(
+        "deciding",
+        "filter(cause=INTERRUPTED, digest=digest_of(plan))",
+        "filter(digest=digest_of(plan))",
+        f"{DECIDING}::test_only_an_interrupted_plan_can_be_resumed",
+    ),
+    "a lapsed plan that a worker takes": _in(
+        "planned",
+        "Lane(also=cls.can_carry_out(), only",
+        "Lane(only",
+        f"{HEALING}::test_no_worker_takes_a_plan_whose_owner_vanished_or_whose_time_is_over",
+    ),
+    "an expired plan that a worker takes": _in(
+        "planned",
+        "Lane(also=cls.can_carry_out(), only=Q(expires_at__gt=Now()), yields=True)",
+        "Lane(also=cls.can_carry_out(), yields=True)",
+        f"{HEALING}::test_no_worker_takes_a_plan_whose_owner_vanished_or_whose_time_is_over",
+    ),
+    "an expired plan that run() takes": _in(
+        "planned",
+        "also=self.can_carry_out(), only=Q(expires_at__gt=Now()))",
+        "also=self.can_carry_out())",
+        f"{DECIDING}::test_an_approved_plan_that_expired_is_never_begun",
+    ),
+    "a plan given back that is taken for a lost one": _in(
+        "healing",
+        "reap(row.filter(status=EXECUTING), fence",
+        "reap(row, fence",
+        f"{HEALING}::test_a_plan_that_was_given_back_meanwhile_is_not_taken_for_one_whose_owner_vanished",
     ),
 }

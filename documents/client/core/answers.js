@@ -2,18 +2,21 @@
 
 import { amended, conflicted, ended, looked, moved, settled } from "./conflict.js";
 import { letGo, proceed, read, replace, schedule } from "./machine.js";
-import { isUnsaved } from "./state.js";
+import { isMendable, isUnsaved } from "./state.js";
 import { roundedIn, textOf } from "./text.js";
 
 /** @typedef {import("./state.js").State} State @typedef {import("./machine.js").Event} Event */
 /** @typedef {(effect: import("./machine.js").Effect) => void} Put */
 
-const BLOCKS = { 401: "auth", 403: "forbidden", 404: "gone", 410: "gone", 413: "too_large" };
+const BLOCKS = /** @type {Record<number, import("./state.js").Status>} */ ({ 401: "auth", 403: "forbidden", 404: "gone", 410: "gone", 413: "too_large" });
+
+/** @typedef {{kind: string, body?: any, block?: any, after?: number, offline?: boolean, rounded?: string}} Outcome */
 
 /**
  * Read an answer: ok, refused (with the code), blocked (permanent) or later (try again).
  * @param {{status: number, body: any, after?: number, user?: string, redirected?: boolean, raw?: string}} answer
  * @param {{user: string, saveId?: string}} asked
+ * @returns {Outcome}
  */
 export function classify({ status, body, after, user, redirected, raw }, asked) {
   const code = body?.code || "";
@@ -49,7 +52,7 @@ export function answered(s, e, put) {
   else {
     s.tries = 0;
     s.offline = false;
-    if (kind === "ok") ({ put: saved, look: looked, amend: amended, settle: settled })[e.of](s, e, put);
+    if (kind === "ok") /** @type {Record<string, Function>} */ ({ put: saved, look: looked, amend: amended, settle: settled })[e.of](s, e, put);
     else if (kind === "already_settled") ended(s, e.outcome.body, put);
     else if (kind === "moved_on") moved(s, e.outcome.body);
     else conflicted(s, e.outcome.body);
@@ -113,8 +116,7 @@ function blocked(s, e) {
   const sent = s.attempt?.text;
   // Behind a login the save was not looked at, but an earlier copy of it may be stored: its id is still needed.
   if (!s.attempt?.unsure || !["auth", "forbidden"].includes(block.status)) s.attempt = null;
-  const mended = ["invalid", "too_large"].includes(block.status) && !block.stays && sent !== undefined && sent !== s.text;
-  if (!mended) refused(s, block);
+  if (!isMendable(block) || sent === undefined || sent === s.text) refused(s, block);
 }
 
 /** @param {State} s @param {Event} e @param {Put} put */

@@ -19,7 +19,7 @@ export function conflicted(s, body) {
   s.settling = null;
 }
 
-const storedIn = (body) => ({
+const storedIn = (/** @type {any} */ body) => ({
   version: body.headVersion,
   stored: JSON.stringify(body.stored.content),
   deleted: body.stored.deleted,

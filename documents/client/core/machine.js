@@ -4,7 +4,7 @@
 
 import { answered } from "./answers.js";
 import { closeConflict, decide } from "./conflict.js";
-import { draftOf, isUnsaved } from "./state.js";
+import { draftOf, isMendable, isUnsaved } from "./state.js";
 import { bytesOf } from "./text.js";
 
 /**
@@ -124,7 +124,7 @@ const handlers = {
     s.mark++;
     s.edits++;
     s.failed = "";
-    if (e.text !== s.text && s.block && ["invalid", "too_large"].includes(s.block.status) && !s.block.stays) s.block = null;
+    if (e.text !== s.text && isMendable(s.block)) s.block = null;
     s.text = e.text;
     schedule(s, e);
   },

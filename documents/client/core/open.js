@@ -19,15 +19,21 @@ export function openDocument(url, options = {}) {
   return opening;
 }
 
-async function start(/** @type {string} */ url, /** @type {Record<string, any>} */ options) {
+/** What the browser provides, made when it is first needed. */
+function ready() {
   if (!page) {
     page = createPage();
     watchPage(page, () => [...living]);
     claimed = page.writer.claim();
   }
+  return page;
+}
+
+async function start(/** @type {string} */ url, /** @type {Record<string, any>} */ options) {
+  ready();
   await claimed;
   // documents/<kind>/<key>/ → documents/csrf/, unless the page says otherwise
-  const session = createSession(url, { csrfUrl: url.replace(/[^/]*\/[^/]*\/$/, "csrf/"), ...options }, page);
+  const session = createSession(url, { csrfUrl: url.replace(/[^/]*\/[^/]*\/$/, "csrf/"), ...options }, /** @type {any} */ (page));
   living.add(session);
   const close = session.close;
   session.close = () => {
@@ -40,6 +46,6 @@ async function start(/** @type {string} */ url, /** @type {Record<string, any>} 
 
 /** Call it when this person logs out: every tab stops sending and showing; the drafts wait for their return. */
 export function loggedOut() {
-  page?.channel.send({ type: "logout" });
+  ready().channel.send({ type: "logout" });
   living.forEach((session) => session.logout());
 }

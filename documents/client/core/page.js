@@ -4,7 +4,7 @@ import { createIndexed, createStorage } from "./storage.js";
 import { createWriter } from "./writer.js";
 
 const clock = {
-  now: () => Date.now(),
+  now: Date.now,
   after(/** @type {number} */ ms, /** @type {() => void} */ then) {
     const timer = setTimeout(then, ms);
     return () => clearTimeout(timer);

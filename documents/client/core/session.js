@@ -26,7 +26,7 @@ export function createSession(url, given, outside) {
   let listeners = /** @type {((view: any) => void)[]} */ ([]);
 
   const learn = (/** @type {string} */ tag) => (user ||= tag);
-  const talk = createTalk({ ...outside, ...options, url, user: () => user, learn });
+  const talk = createTalk({ .../** @type {any} */ (outside), ...options, url, user: () => user, learn });
 
   function send(/** @type {string} */ type, /** @type {any} */ more = {}) {
     const result = step(state, { type, now: clock.now(), id: newId(), random: random(), ...more });

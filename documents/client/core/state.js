@@ -65,6 +65,9 @@ export function statusOf(s) {
   return isUnsaved(s) ? "dirty" : "clean";
 }
 
+/** Whether another text may end a refusal. @param {Block|null|undefined} block */
+export const isMendable = (block) => block && !block.stays && ["invalid", "too_large"].includes(block.status);
+
 /** What the draft slot should hold: nothing, or all that is not on the server; the base is there, by its version. @param {State} s */
 export function draftOf(s) {
   if (!isUnsaved(s)) return null;

@@ -46,7 +46,9 @@ export function createStorage({ local, indexed }) {
 
     /** Every entry below a prefix; the same key may come from several places. @param {string} prefix @returns {Promise<[string, string][]>} */
     async list(prefix) {
-      const [near] = tried((store) => Array.from(store, (_, at) => [store.key(at), store.getItem(store.key(at) || "")])) || [[]];
+      const [near] = /** @type {[any[]]} */ (
+        tried((store) => Array.from(store, (_, at) => [store.key(at), store.getItem(store.key(at) || "")])) || [[]]
+      );
       const far = (await indexed?.("")) || [[]];
       return [...memory, ...far[0], ...near].filter(([key, value]) => key?.startsWith(prefix) && value);
     },
@@ -60,7 +62,8 @@ export function createStorage({ local, indexed }) {
 export function createIndexed(factory) {
   let opening = /** @type {Promise<IDBDatabase>|null} */ (null);
 
-  const answer = (/** @type {IDBRequest} */ request) =>
+  /** @type {(request: IDBRequest) => Promise<any>} */
+  const answer = (request) =>
     new Promise((resolve, reject) => {
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error);
@@ -75,13 +78,13 @@ export function createIndexed(factory) {
   return async (key, value) => {
     for (let round = 0; round < 2; round++) {
       try {
-        opening ??= open();
+        opening ??= /** @type {Promise<IDBDatabase>} */ (open());
         const store = (await opening).transaction("slots", "readwrite").objectStore("slots");
         if (key) return [await answer(value === null ? store.delete(key) : store.put(value, key))];
         const [keys, values] = await Promise.all([answer(store.getAllKeys()), answer(store.getAll())]);
         return [keys.map((/** @type {string} */ name, /** @type {number} */ at) => [name, values[at]])];
       } catch (error) {
-        opening = error && null;
+        opening = /** @type {null} */ (error && null);
       }
     }
     return null;

@@ -56,7 +56,7 @@ export function createTalk({ fetch, clock, url, csrfUrl, token, timeout, user, l
       if (token()) fresh = ""; // a readable cookie is newer than what we were told
     }
     const outcome = classify(answer, { user: user(), saveId });
-    if (outcome.kind === "ok" || outcome.block?.code === "not_found") learn(answer.user);
+    if (outcome.kind === "ok" || outcome.block?.code === "not_found") learn(/** @type {string} */ (answer.user));
     return outcome;
   }
 
@@ -81,9 +81,11 @@ const parse = (/** @type {string} */ text) => {
 };
 
 // The content goes in as the text it is: nothing is parsed and written anew on the way.
+/** @param {any} save */
 const saveBody = ({ version, saveId, writer, schema, text }) =>
   `{"expectedVersion":${version},"saveId":"${saveId}","writer":${JSON.stringify(writer)},"schema":${schema},"content":${text}}`;
 
+/** @param {any} decision */
 const settleBody = ({ choice, version, changes, saveId, picks, text }) =>
   JSON.stringify({ choice, expectedVersion: version, changes, saveId, picks }).slice(0, -1) +
   (text ? `,"content":${text}}` : "}");

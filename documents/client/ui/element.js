@@ -19,13 +19,14 @@ export class DocumentSession extends HTMLElement {
 
     const { url, user, create, words, maxBytes, schema } = this.dataset;
     const said = { ...WORDS, ...JSON.parse(words || "{}") };
-    const options = { user, maxBytes: Number(maxBytes) || 0, schema: Number(schema) || 1, ...(create && { create: JSON.parse(create) }) };
+    const options = { user, maxBytes: Number(maxBytes || 0), schema: Number(schema || 1), ...(create && { create: JSON.parse(create) }) };
     const session = (this.session = await openDocument(url || "", options));
     if (!this.isConnected) return;
 
     let shown = "";
     let decided = "";
-    const hands = { session, picks: {}, say: (/** @type {string} */ word) => said[word] || word, again: () => draw(session.state, true) };
+    const tell = (/** @type {string} */ name, /** @type {any} */ detail) => this.dispatchEvent(new CustomEvent(name, { bubbles: true, composed: true, detail }));
+    const hands = { session, options, tell, picks: {}, say: (/** @type {string} */ word) => said[word] || word, again: () => draw(session.state, true) };
     const draw = (/** @type {any} */ view, anew = false) => {
       const { status, block, conflict, backup, unsaved, behind } = view;
       const notes = [hands.say(said[block?.code] ? block.code : status)];
@@ -35,7 +36,7 @@ export class DocumentSession extends HTMLElement {
       if (chip.textContent !== notes.join(" · ")) chip.textContent = notes.join(" · ");
       // The panel is drawn anew only when it says something else, so that nobody loses their place in it.
       const { offers, failed, settling, hidden } = view;
-      const says = JSON.stringify([status, block, conflict && { ...conflict, sent: 0 }, unsaved || offers, failed, settling, hidden, conflict && session.content]);
+      const says = JSON.stringify([status, block, conflict && { ...conflict, sent: 0 }, unsaved || offers, failed, settling, hidden, backup, conflict && session.content]);
       if (!anew && says === shown) return;
       shown = says;
       if (conflict?.id !== decided) hands.picks = {}; // choices outlive a third change, not the conflict
@@ -51,12 +52,12 @@ export class DocumentSession extends HTMLElement {
     const undos = [
       session.subscribe((/** @type {any} */ view) => {
         draw(view);
-        this.dispatchEvent(new CustomEvent("documents:state", { bubbles: true, composed: true, detail: view }));
+        tell("documents:state", view);
       }),
       form ? bindForm(/** @type {HTMLFormElement} */ (form), session) : () => {},
     ];
     this.undo = () => undos.forEach((undo) => undo());
-    this.dispatchEvent(new CustomEvent("documents:open", { bubbles: true, composed: true, detail: session }));
+    tell("documents:open", session);
   }
 
   disconnectedCallback() {

@@ -26,7 +26,7 @@ function put(field, value) {
  * @param {HTMLFormElement} form @param {any} session @returns {() => void} its own undo
  */
 export function bindForm(form, session) {
-  const fields = () => [...form.elements].filter((field) => !skipped(field));
+  const fields = () => /** @type {any[]} */ ([...form.elements]).filter((field) => !skipped(field));
 
   function typed(/** @type {Event} */ event) {
     const field = /** @type {any} */ (event.target);

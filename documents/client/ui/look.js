@@ -23,12 +23,11 @@ p{margin:0 0 .6em}p:last-child{margin:0}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:start;vertical-align:top;padding:.4em .6em;border-top:1px solid var(--line);overflow-wrap:anywhere;white-space:pre-wrap}
 th{font-weight:600;min-width:5em}thead *{border:0;color:var(--soft)}th:first-letter{text-transform:uppercase}
-label{display:block;cursor:pointer}
+label{display:block}
 input{margin-inline-end:.5em;accent-color:var(--good)}
-i{color:var(--soft)}
-button,a{font:inherit;padding:.35em .8em;border:1px solid var(--line);border-radius:6px;background:none;color:inherit;text-decoration:none;cursor:pointer;display:inline-block;margin:0 .4em .4em 0}
+button,a,section>input{font:inherit;padding:.35em .8em;border:1px solid var(--line);border-radius:6px;background:none;color:inherit;text-decoration:none;cursor:pointer;display:inline-block;margin:0 .4em .4em 0}
 button:hover,a:hover{border-color:currentcolor}
 :focus-visible{outline:3px solid light-dark(#b86e00,#f2b84b);outline-offset:2px}
-button:disabled{opacity:.5;cursor:default}
+button:disabled{opacity:.5}
 @media(max-width:34rem){table,tbody,tr,th,td{display:block;border:0}thead{display:none}tr{border-top:1px solid var(--line);padding:.4em 0}td:before{content:attr(title);display:block;color:var(--soft);font-size:.85em}}
 `;

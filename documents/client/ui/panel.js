@@ -1,9 +1,13 @@
 // The panel: what a person is told and may decide, in every state that is not "saved". Nothing in it decides by itself.
 
+import { openDocument } from "../core/open.js";
 import { differences } from "./compare.js";
 import { make } from "./look.js";
 
-/** @typedef {{session: any, say: (word: string) => string, again: () => void, picks: Record<string, string>}} Hands */
+/**
+ * @typedef {{session: any, options: any, say: (word: string) => string, again: () => void, tell: (name: string, detail: any) => void,
+ *   picks: Record<string, string>, name?: string, fault?: string}} Hands
+ */
 
 const when = (/** @type {any} */ at) => (isNaN(Date.parse(at)) && isNaN(at) ? "" : new Date(at).toLocaleString());
 
@@ -61,13 +65,47 @@ function conflictParts({ conflict: c, settling, failed }, hands) {
   ];
 }
 
+/** Store what is here under a name that nothing has; only when it is there let go of the old one. @param {Hands} hands */
+async function saveAs(hands) {
+  const { session, options, tell } = hands;
+  const url = session.url.replace(/[^/]+.$/, `${encodeURIComponent(/** @type {string} */ (hands.name))}/`);
+  const copy = await openDocument(url, { ...options, create: null });
+  let step = 0;
+  copy.subscribe((/** @type {any} */ { loaded, block, conflict, version, unsaved }) => {
+    if (step > 1) return;
+    if (block || conflict || (version && !step)) {
+      step = 2;
+      hands.fault = "taken";
+      hands.again();
+    } else if (loaded && !step) {
+      step = 1;
+      copy.edit(session.content);
+      copy.flush();
+    } else if (step && !unsaved) {
+      step = 2;
+      session.discardAndReload();
+      tell("documents:saved-as", copy);
+    }
+  });
+}
+
+/** @param {Hands} hands */
+function newName(hands) {
+  const { session, say, fault } = hands;
+  const value = (hands.name ||= decodeURIComponent(session.url.split("/").at(-2)) + " 2");
+  const name = make("input", { value, ariaLabel: say("name"), oninput: () => (hands.name = name.value) });
+  return [name, button(say("saveAs"), () => saveAs(hands)), fault && say(fault)];
+}
+
 /** @param {any} view @param {Hands} hands */
-function blockedParts({ status, block, failed }, { session, say }) {
+function blockedParts({ status, block, failed }, hands) {
+  const { session, say } = hands;
   const { message, path = "", limit, loginUrl } = block || {};
   const why = [message, path, limit && `≤ ${limit} B`].filter(Boolean).join(" · ");
   return [
     failed ? say(failed) : why,
     ...(loginUrl ? [make("a", { href: loginUrl, target: "_blank" }, say("login"))] : []),
+    ...(status === "gone" ? newName(hands) : []),
     button(say("retry"), session.flush),
     ...(["gone", "forbidden", "invalid"].includes(status) ? [button(say("discard"), session.discardAndReload)] : []),
   ];
@@ -88,11 +126,11 @@ function offerParts(list, { session, say }) {
 
 /** What is to be shown now, or nothing. @param {any} view @param {Hands} hands @returns {(Node|string)[]} */
 export function panelOf(view, hands) {
-  const { status, unsaved, failed } = view;
+  const { status, unsaved, failed, backup } = view;
   if (view.hidden) return [];
   const bad = view.conflict || view.block || view.tries;
   const told = status === "conflict" ? conflictParts(view, hands) : bad ? blockedParts(view, hands) : failed ? [hands.say(failed)] : [];
   const left = unsaved ? [] : offerParts(view.offers, hands);
-  const parts = [...told, ...(bad && view.loaded ? rescue(hands) : []), ...left];
+  const parts = [...told, ...((bad || (unsaved && backup === "memory")) && view.loaded ? rescue(hands) : []), ...left];
   return parts.filter(Boolean).map((part) => (typeof part === "string" ? make("p", {}, part) : part));
 }

@@ -1,4 +1,5 @@
-// Words: what each state is called. "Saved" has one meaning: the server committed what is on the screen.
+// Words: what each state is called. "Saved" has one meaning: the server committed what is on the screen. A word that is
+// not here is its own name.
 
 export const WORDS = /** @type {Record<string, string>} */ ({
   loading: "Loading…",
@@ -15,12 +16,10 @@ export const WORDS = /** @type {Record<string, string>} */ ({
   too_large: "Too large to be saved",
   invalid: "Can’t be saved like this",
   schema_changed: "This page is out of date, reload it",
-  closed: "Closed",
   memory: "No local copy: keep this tab open",
   behind: "A newer version is stored",
   mine: "Yours",
   stored: "Stored",
-  nothing: "nothing",
   keepMine: "Keep mine",
   takeStored: "Take stored",
   merge: "Merge",
@@ -29,8 +28,11 @@ export const WORDS = /** @type {Record<string, string>} */ ({
   retry: "Try again",
   login: "Log in",
   discard: "Discard mine",
+  saveAs: "Save as new",
+  name: "New name",
+  taken: "That name is taken.",
   dismiss: "Discard it",
-  both: "Both copies are kept until you decide.",
+  both: "Both are kept until you decide.",
   on: "made on version",
   adopt: "Use it",
   live: "open in another tab",
@@ -39,7 +41,7 @@ export const WORDS = /** @type {Record<string, string>} */ ({
   settled: "Settled by",
   keep_stored: "stored was kept",
   take_theirs: "yours was taken",
-  moved_on: "It changed again while you decided. Please look once more.",
+  moved_on: "It changed again. Please look once more.",
   typed_on: "You typed on, so nothing was discarded.",
-  not_reloaded: "The stored copy could not be fetched. Nothing was discarded.",
+  not_reloaded: "Not fetched, so nothing was discarded.",
 });

@@ -100,7 +100,10 @@ export function openDocument<Content = unknown>(url: string, options?: Options<C
 /** Tell every tab that this person logged out. Drafts stay for their return; nothing is shown or sent. */
 export function loggedOut(): void;
 
-/** `<document-session data-url="…">`; events `documents:open` (detail: Session) and `documents:state` (detail: State). */
+/**
+ * `<document-session data-url="…">`; events `documents:open` (detail: Session), `documents:state` (detail: State) and
+ * `documents:saved-as` (detail: the Session of the new document).
+ */
 export class DocumentSession extends HTMLElement {
   session?: Session;
 }

@@ -73,5 +73,8 @@ function use(opened) {
   });
 }
 
+// What was stored under a new name is shown at its own address.
+element.addEventListener("documents:saved-as", ({ detail }) => location.assign(`../${detail.url.split("/").at(-2)}/`));
+
 if (element.session) use(element.session);
 else element.addEventListener("documents:open", ({ detail }) => use(detail));

@@ -170,6 +170,9 @@ function use(opened) {
   });
 }
 
+// What was stored under a new name is shown at its own address.
+element.addEventListener("documents:saved-as", ({ detail }) => location.assign(`../${detail.url.split("/").at(-2)}/`));
+
 build();
 if (element.session) use(element.session);
 else element.addEventListener("documents:open", ({ detail }) => use(detail));
