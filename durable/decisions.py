@@ -199,14 +199,14 @@ class _Appended(Func):
 
     def __init__(self, column: str, entry: dict[str, Any]) -> None:
         super().__init__(F(column))
-        self._entry = json.dumps(entry)
+        self._entry = entry
 
     def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, list[Any]]:
         sql, params = compiler.compile(self.get_source_expressions()[0])
-        return f"{sql} || jsonb_build_array(%s::jsonb)", [*params, self._entry]
+        return f"{sql} || jsonb_build_array(%s::jsonb)", [*params, connection.ops.adapt_json_value(self._entry, None)]
 
     def as_sqlite(  # type: ignore[override]
         self, compiler: Any, connection: Any, **extra: Any
     ) -> tuple[str, list[Any]]:
         sql, params = compiler.compile(self.get_source_expressions()[0])
-        return f"json_insert({sql}, '$[#]', json(%s))", [*params, self._entry]
+        return f"json_insert({sql}, '$[#]', json(%s))", [*params, json.dumps(self._entry)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 from django.db.models.functions import Now
 
 from . import clock, explain, kinds, waking
@@ -122,7 +122,7 @@ def run_session(
         )  # fmt: skip
         if watch:
             bar.say(f"Watching {len(models)} kind(s), {reconciler.threads} thread(s). Ctrl-C or SIGTERM stops.")
-            reconciler.prepare()
+            _prepare(reconciler, shutdown)
             for problem in Result(reconciler.report, orphans)._problems():
                 bar.say(problem)
             with waking.listening(aliases, reconciler.wake_one):
@@ -133,6 +133,23 @@ def run_session(
     if not quiet:
         out.write(result.as_text())
     return result
+
+
+def _prepare(reconciler: Reconciler, shutdown: Shutdown) -> None:
+    """Prepare, and once more where the connection was lost meanwhile: who watches outlives its database."""
+    give_up = time.monotonic() + float(setting("LEASE"))
+    while True:
+        try:
+            reconciler.prepare()
+        except (OperationalError, InterfaceError):
+            lost = [one for _, alias in reconciler.models if not (one := connections[alias]).is_usable()]
+            if not lost or shutdown.stopping() or time.monotonic() > give_up:
+                raise
+            for connection in lost:
+                connection.close()
+            shutdown.asked.wait(_LONGEST_NAP)
+        else:
+            return
 
 
 def _passes(reconciler: Reconciler, models: list[type[Any]], shutdown: Shutdown, bar: Progress, wait: float) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from pathlib import Path
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -9,6 +10,7 @@ from django.urls import reverse
 
 from durable import polling
 from durable.models import Operation
+from project import branches
 from project.farside.neon import BRANCH
 from tests.factories import UserFactory
 
@@ -168,3 +170,17 @@ def test_without_a_script_the_question_stands_in_the_page(staff):
 
 def now(operation):
     return Operation.objects.get(pk=operation.pk)
+
+
+def test_a_german_reader_is_answered_in_german(staff):
+    text = text_of(staff.get(confirm(staff).url, headers={"accept-language": "de"}))
+
+    assert "Das Zurücksetzen ist vorgemerkt" in text
+    assert "Von Neon angenommen" in text
+
+
+def test_every_text_has_a_german_translation():
+    catalogue = (Path(branches.__file__).parent / "locale/de/LC_MESSAGES/django.po").read_text()
+
+    assert re.findall(r'msgid "(.+)"\nmsgstr ""\n', catalogue) == []
+    assert "fuzzy" not in catalogue

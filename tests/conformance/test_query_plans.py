@@ -16,8 +16,11 @@ pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 SETTLED, DUE = 100_000, 200
 
+#: A pass is one row, made again and again: its table never grows.
+GROWING = [subject for subject in SUBJECTS if subject.name != "pass"]
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+
+@pytest.mark.parametrize("subject", GROWING, ids=lambda subject: subject.name)
 @pytest.mark.parametrize("analyzed", [False, True], ids=["right after the bulk insert", "after ANALYZE"])
 def test_what_workers_ask_is_read_from_an_index_in_its_order(subject: Subject, analyzed: bool):
     """Claims of both kinds, the probe of an idle worker, and maintenance, beside a hundred thousand settled runs."""

@@ -32,7 +32,7 @@ def storm(seconds: float, server, workers) -> None:
     until(lambda: not Chore.objects.exclude(status="done").exists(), "all jobs done", seconds=60)
 
     assert terminated > seconds
-    assert all(worker.is_alive for worker in crew)
+    assert all(worker.is_alive for worker in crew), "\n".join(worker.said[-2000:] for worker in crew)
     assert Effect.objects.count() == 4 * started
     assert Effect.objects.values("run", "name").distinct().count() == 4 * started
     assert not Chore.objects.exclude(failures=[]).exists(), "a lost connection was counted as a failure"

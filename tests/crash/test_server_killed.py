@@ -11,6 +11,7 @@ from django.db import DatabaseError, InterfaceError, connections
 from django.db.models.functions import Now
 
 from durable import Backoff, runner
+from durable.attempt import Outcome
 from durable.runner import Reconciler
 from durable.shutdown import Shutdown
 from durable.testing import expire_leases
@@ -73,7 +74,12 @@ def test_a_server_killed_at_any_statement_loses_and_repeats_nothing(what, subjec
 def test_a_server_killed_while_a_watching_worker_mends_does_not_end_it(subject, server, workers, monkeypatch):
     monkeypatch.setattr(runner, "_MAINTAIN_EVERY", -1.0)
     shutdown = Shutdown(grace=0)
-    watcher = Reconciler([subject.model], shutdown, threads=1, on_outcome=lambda *_: shutdown.asked.set())
+
+    def stop_when_done(run, outcome):
+        if outcome is Outcome.DONE:
+            shutdown.asked.set()
+
+    watcher = Reconciler([subject.model], shutdown, threads=1, on_outcome=stop_when_done)
     watcher.prepare()
     mend, started = subject.model.maintain, []
 

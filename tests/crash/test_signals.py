@@ -27,8 +27,8 @@ def begin(workers, options, model=Chore, *, seconds: float, before=(), **durable
     job = model.objects.start(seconds=seconds)
     worker = workers.start(*options, before=before, durable=durable)
     until(lambda: in_the_long_step(model), "the long step to begin")
-    if model is Call:
-        until(workers.ledger.exists, "the call to go out")
+    said = workers.ledger if model is Call else workers.ledger.with_name(workers.ledger.name + ".long")
+    until(said.exists, "the long step to be in its body")
     return job, worker
 
 
