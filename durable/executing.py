@@ -48,6 +48,7 @@ class Executing:
         self.claim = claim
         self._receipts: dict[int, Any] = {}
         self._approver: Any = None
+        self._error: BaseException | None = None
 
     def go(self) -> None:
         """Do the steps. Raises Stopped where one is not ok; the receipts written until then stay."""
@@ -62,7 +63,7 @@ class Executing:
             self._receipts[position] = receipt = self._do(position, last=position == todo[-1])
             plan.position_in_hand = None
             if receipt.kind != OK:
-                raise Stopped(receipt.error)
+                raise Stopped(receipt.error) from self._error  # logs show the error's own text, pages do not
             signals.send(signals.step_done, plan, step=receipt.action, claim=claim)
 
     def _is_done(self, position: int) -> bool:
@@ -166,10 +167,12 @@ class Executing:
         except (Wait, Interrupted, LostLease, StepTimeout):
             raise
         except TargetMoved as error:
+            self._error = error
             return Ending(kind=CONFLICT, said=clean_text(text_of(error), 2_000), error=error)
         except Exception as error:
             if action.external is None and (self.claim.timed_out or undone_by_the_database(error, connection, raw)):
                 raise
+            self._error = error
             return Ending(kind=FAILED, said=said_of(error, action.external), error=error)
 
     def _called(self, position: int, action: Any) -> Ending:

@@ -282,6 +282,7 @@ class Plans:
     parked: frozenset[str] = frozenset()
     every = ("draw", "ring", "close")
     stories = (("draw",), ("ring",), ("draw", "ring", "close"))
+    brief = frozenset({"three workers", "takeover", "early takeover", "failure, staff retries", "lost answer"})
     deploys = (("draw", "ring"), ("draw", "ring", "close"))
     cancels = False
 

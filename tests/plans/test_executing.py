@@ -53,7 +53,7 @@ def test_it_stops_at_the_first_step_that_is_not_ok_and_keeps_what_was_done(noted
     assert plan.step_receipts()[1].error == "no such contact"
 
 
-def test_a_failing_steps_own_words_are_kept_for_staff_only(noted, bodies):
+def test_a_failing_steps_own_words_are_kept_for_staff_only(noted, bodies, caplog):
     def leak(_):
         raise RuntimeError("db-7.internal refused, password=hunter2")
 
@@ -62,6 +62,7 @@ def test_a_failing_steps_own_words_are_kept_for_staff_only(noted, bodies):
 
     plan.run()
 
+    assert "db-7.internal" in caplog.text
     assert "db-7.internal" in plan.last_error
     assert "db-7.internal" in plan.failures[0]["message"]
     assert "db-7.internal" not in json.dumps(plan.answer())

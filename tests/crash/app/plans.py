@@ -9,12 +9,6 @@ from durable import plans
 from .models import effect, outside
 
 
-@plans.action("crash.weigh")
-def weigh(args, context):
-    effect(_run(context), "weigh")
-    return {"grams": 250}
-
-
 @plans.action("crash.ship", external="keyed")
 def ship(args, context):
     outside(_run(context), "ship")
@@ -27,8 +21,8 @@ def bill(args, context):
 
 
 def start():
-    """Propose and approve a plan of all three."""
-    plan = plans.propose([("crash.weigh", {}), ("crash.ship", {}), ("crash.bill", {})])
+    """Propose and approve a plan of both."""
+    plan = plans.propose([("crash.ship", {}), ("crash.bill", {})])
     assert plan.approve(by=staff())
     return plan
 
@@ -43,4 +37,4 @@ def staff():
 
 
 def _run(context):
-    return SimpleNamespace(pk=context.plan.pk, _state=context.plan._state, key_for=lambda name: context.key)
+    return SimpleNamespace(pk=context.plan.pk, _state=context.plan._state, key=context.key)
