@@ -5,6 +5,16 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
+from durable import pauses
+
+
+@pytest.fixture(autouse=True)
+def pauses_are_read_anew():
+    """A process believes for a second what it read of pauses; a test must not find the last one's."""
+    pauses.forget()
+    yield
+    pauses.forget()
+
 
 @pytest.fixture
 def operator(db):
