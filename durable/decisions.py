@@ -20,7 +20,7 @@ from .clock import InSeconds
 from .contract import transition
 from .errors import AlreadyInFlight
 from .flights import flight
-from .run import clean_text
+from .run import clean_text, storable
 
 __all__ = ["cancel", "it_did_not_happen", "it_happened", "look_again", "nudge", "tell", "when"]
 
@@ -77,7 +77,7 @@ def look_again(op: Any, *, by: Any) -> bool:
 
 def it_happened(op: Any, handle: str, *, by: Any) -> bool:
     """See `Operation.it_happened`."""
-    if not isinstance(handle, str) or not handle.strip() or clean_text(handle, 4_000) != handle:
+    if not isinstance(handle, str) or not handle.strip() or storable(handle, 4_000) != handle:
         message = f"a handle is a text of 1 to 4000 characters, as the far side gave it, not {handle!r:.120}"
         raise ValueError(message)
     kept: dict[str, Any] = {

@@ -294,6 +294,8 @@ def failure(run: Run, *, step: str, error: BaseException, owner: str, at: dateti
 
 def clean_text(text: str, characters: int = _ERROR_BYTES // 4) -> str:
     """Return what an error says, fit to be kept: without secrets, and storable."""
+    if len(text) > 2 * characters:  # to look for secrets in what is left out anyway could take longer than a lease
+        text = f"{text[:characters]} … {text[-characters:]}"
     return storable(redacted(text), characters)
 
 

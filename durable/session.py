@@ -26,6 +26,7 @@ __all__ = ["Result", "run_session"]
 
 _SENTENCES = 20
 _LONGEST_NAP = 1.0
+_BEGUN_WITHIN = 60.0  # seconds that a watcher goes on beginning while its connections are cut
 
 
 @dataclass(slots=True)
@@ -140,7 +141,7 @@ def run_session(
 
 def _prepare(reconciler: Reconciler, shutdown: Shutdown) -> None:
     """Prepare, and once more where the connection was lost meanwhile: who watches outlives its database."""
-    give_up = time.monotonic() + float(setting("LEASE"))
+    give_up = time.monotonic() + _BEGUN_WITHIN
     while True:
         try:
             reconciler.prepare()

@@ -19,7 +19,7 @@ from .effects import commit, persistently, timed
 from .errors import DurableError, LostLease, NotConfigured, Refused, Wait
 from .patience import patience
 from .payloads import BadPayload, check
-from .run import clean_text
+from .run import clean_text, storable
 
 __all__ = ["Ended", "carry_on", "is_overdue"]
 
@@ -153,7 +153,7 @@ def _keep(op: Any, claim: Claim, answer: Accepted) -> None:
 
 def _answer(answer: Any, method: str) -> Accepted:
     told = answer if isinstance(answer, Accepted) else Accepted(answer if isinstance(answer, str) else "")
-    if not isinstance(told.handle, str) or not told.handle or clean_text(told.handle, 4_000) != told.handle:
+    if not isinstance(told.handle, str) or not told.handle or storable(told.handle, 4_000) != told.handle:
         message = f"{method}() must return the handle, a text of 1 to 4000 characters, or polling.Accepted, not {answer!r:.200}"
         raise TypeError(message)
     return told
