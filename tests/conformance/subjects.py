@@ -122,7 +122,16 @@ class Messages:
     outside = frozenset({_TOPIC})
     at_most_once: frozenset[str] = frozenset()
     parked: frozenset[str] = frozenset()
-    brief = None
+    brief = frozenset(
+        {
+            "three workers",
+            "takeover",
+            "early takeover",
+            "failure, staff retries",
+            "refusal, staff retries",
+            "lost answer",
+        }
+    )
     every = (_TOPIC,)
     stories = ((_TOPIC,),)
     deploys = ((_TOPIC,), (_TOPIC,))
