@@ -141,7 +141,8 @@ def test_a_plan_is_approved_in_the_admin_killed_in_the_middle_resumed_and_its_pa
     stripe_front.delay_next("POST", "/v1/customers", seconds=6)
     process = worker("--watch")
     until(lambda: plan.log.filter(kind="begun").exists(), "the worker to call Stripe", seconds=40)
-    page.wait_for_function("() => document.querySelector('h1').innerText.startsWith('Being executed')")  # by itself
+    # By itself, and step by step.
+    page.wait_for_function("() => document.querySelectorAll('.plan-steps li')[2].className === 'now'")
     assert told(page) == ("Being executed", ["done", "done", "now", "next"])
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
