@@ -55,7 +55,6 @@ def test_the_terminal_and_the_admin_say_the_same(staff, terminal, monkeypatch):
 
 @pytest.mark.django_db
 def test_at_a_terminal_there_is_a_table_with_a_bar_and_elsewhere_plain_lines(monkeypatch):
-    pytest.importorskip("rich")
     monkeypatch.setenv("COLUMNS", "200")
     scenes.waiting()
 

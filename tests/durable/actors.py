@@ -35,14 +35,14 @@ def until(fact, *, within: float = 15.0):
 class Meanwhile(threading.Thread):
     """Work in another thread. `result()` waits for its end and raises what it raised."""
 
-    def __init__(self, work) -> None:
+    def __init__(self, work, *args) -> None:
         super().__init__(daemon=True)
-        self._work, self._answer, self._error = work, None, None
+        self._work, self._args, self._answer, self._error = work, args, None, None
         self.start()
 
     def run(self) -> None:
         try:
-            self._answer = self._work()
+            self._answer = self._work(*self._args)
         except BaseException as error:
             self._error = error
         finally:

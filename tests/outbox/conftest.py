@@ -3,7 +3,6 @@
 import threading
 
 import pytest
-from django.db import connections
 
 from durable import kinds, outbox, pauses
 from durable.models import Message
@@ -82,38 +81,3 @@ def take(message, *, lease=5.0, owner="somewhere/1"):
 
     taken = claim(Message, using="default", owner=owner, lease=lease, taking=Taking(pk=message.pk))
     return taken[0]
-
-
-@pytest.fixture
-def in_thread():
-    """Run a function in a thread with its own connections; `join()` on what it returns raises what it raised."""
-    threads = []
-
-    def start(work, *args):
-        class Worker(threading.Thread):
-            error = None
-            result = None
-
-            def run(self):
-                try:
-                    self.result = work(*args)
-                except BaseException as error:
-                    self.error = error
-                finally:
-                    connections.close_all()
-
-            def outcome(self):
-                self.join(20)
-                assert not self.is_alive()
-                if self.error:
-                    raise self.error
-                return self.result
-
-        worker = Worker(daemon=True)
-        worker.start()
-        threads.append(worker)
-        return worker
-
-    yield start
-    for worker in threads:
-        worker.join(20)

@@ -13,13 +13,14 @@ from durable.models import Attempt, Message
 from durable.runner import Reconciler
 from durable.shutdown import Shutdown
 from durable.testing import expire_leases
+from tests.durable.actors import Meanwhile
 from tests.outbox.conftest import drain, make_due, take
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def watching(in_thread):
+def watching():
     """A watching worker in a thread; stopped at the end."""
     shutdown = Shutdown(grace=1)
     workers = []
@@ -27,13 +28,13 @@ def watching(in_thread):
     def start(threads):
         reconciler = Reconciler([Message], shutdown, threads=threads)
         reconciler.prepare()
-        workers.append(in_thread(reconciler.watch, 0.05))
+        workers.append(Meanwhile(reconciler.watch, 0.05))
         return reconciler
 
     yield start
     shutdown.asked.set()
     for worker in workers:
-        worker.outcome()
+        worker.result()
 
 
 def until(fact, seconds=15):
@@ -268,7 +269,7 @@ def test_a_claim_of_one_takes_one_whatever_the_planner_does(topic):
     assert Message.objects.filter(status="pending", fence=0).count() == 19
 
 
-def test_messages_that_stood_behind_a_hung_one_are_sent_elsewhere(topic, in_thread, settings, monkeypatch):
+def test_messages_that_stood_behind_a_hung_one_are_sent_elsewhere(topic, settings, monkeypatch):
     monkeypatch.setattr("durable.runner._QUICK", 60.0)
     settings.DURABLE = {**settings.DURABLE, "LEASE": 2.0}
     hang, hangs = threading.Event(), threading.Event()
@@ -282,11 +283,11 @@ def test_messages_that_stood_behind_a_hung_one_are_sent_elsewhere(topic, in_thre
     outbox.post_many("news", [{"hangs": False}] * 7)
     outbox.post("news", {"hangs": True})
     outbox.post_many("news", [{"hangs": False}] * 4)
-    first = in_thread(drain)
+    first = Meanwhile(drain)
     assert hangs.wait(30)
 
     until(lambda: (drain(), Message.objects.filter(status="sent").count())[1] == 11, 40)
     hang.set()
-    first.outcome()
+    first.result()
 
     assert Message.objects.filter(status="sent").count() == 12

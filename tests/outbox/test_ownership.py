@@ -13,6 +13,7 @@ from durable.attempt import Outcome, attempt
 from durable.models import Attempt, Message
 from durable.testing import assert_survives, expire_leases, in_child, run_until_settled
 from tests.app.models import Effect, effect
+from tests.durable.actors import Meanwhile
 from tests.outbox.conftest import drain, make_due, take
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -333,7 +334,7 @@ def test_every_open_row_is_seen_by_some_claimer_or_reaper(topic, far_side):
     assert set(Message.objects.values_list("status", flat=True)) == {"sent", "dead"}
 
 
-def test_a_hung_send_becomes_claimable_and_its_late_success_is_only_told(topic, in_thread, settings):
+def test_a_hung_send_becomes_claimable_and_its_late_success_is_only_told(topic, settings):
     """C05."""
     settings.DURABLE = {**settings.DURABLE, "LEASE": 0.6}
     hang, began = threading.Event(), []
@@ -345,12 +346,12 @@ def test_a_hung_send_becomes_claimable_and_its_late_success_is_only_told(topic, 
         return f"from fence {message.fence}"
 
     message = outbox.post(topic(send=send, timeout=0.5), {})
-    first = in_thread(lambda: Message.objects.get().run())
+    first = Meanwhile(lambda: Message.objects.get().run())
     until(lambda: began == [1])
 
     until(lambda: drain().outcomes[Outcome.DONE] == 1)
     hang.set()
-    first.outcome()
+    first.result()
 
     message.refresh_from_db()
     assert (message.status, message.provider_id, message.fence) == ("sent", "from fence 2", 2)
@@ -364,14 +365,14 @@ def until(fact, seconds=10):
         time.sleep(0.05)
 
 
-def test_a_slow_send_within_its_timeout_is_never_taken(topic, in_thread, settings):
+def test_a_slow_send_within_its_timeout_is_never_taken(topic, settings):
     settings.DURABLE = {**settings.DURABLE, "LEASE": 0.9}
     outbox.post(topic(send=lambda message: time.sleep(2.5)), {})
 
-    worker = in_thread(drain)
+    worker = Meanwhile(drain)
     time.sleep(1.2)
     assert drain().outcomes == {}
-    worker.outcome()
+    worker.result()
 
     assert Message.objects.values_list("status", "fence").get() == ("sent", 1)
 

@@ -5,6 +5,7 @@ import pytest
 from durable import Backoff, NotConfigured, Refused, RetryAfter, outbox, pauses
 from durable.attempt import Outcome
 from durable.models import Attempt, Message
+from tests.durable.actors import Meanwhile
 from tests.outbox.conftest import drain, make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,11 +38,11 @@ def test_a_sent_message_is_never_sent_again(topic, far_side):
     assert len(far_side.calls) == 1
 
 
-def test_the_record_of_an_attempt_is_committed_before_the_send(topic, in_thread):
+def test_the_record_of_an_attempt_is_committed_before_the_send(topic):
     seen = []
 
     def send(message):
-        seen.append(in_thread(lambda: Attempt.objects.values_list("outcome", "number").get()).outcome())
+        seen.append(Meanwhile(lambda: Attempt.objects.values_list("outcome", "number").get()).result())
 
     outbox.post(topic(send=send), {})
 

@@ -5,7 +5,6 @@ import threading
 import pytest
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
-from django.db import connections
 
 from durable import Refused, plans
 from durable.models import Plan
@@ -151,38 +150,3 @@ def take(plan, *, owner="somewhere/1"):
 
 def refuse(_context):
     raise Refused("no such contact")
-
-
-@pytest.fixture
-def in_thread():
-    """Run a function in a thread with its own connections; `outcome()` on what it returns raises what it raised."""
-    threads = []
-
-    def start(work, *args):
-        class Worker(threading.Thread):
-            error = None
-            result = None
-
-            def run(self):
-                try:
-                    self.result = work(*args)
-                except BaseException as error:
-                    self.error = error
-                finally:
-                    connections.close_all()
-
-            def outcome(self):
-                self.join(30)
-                assert not self.is_alive()
-                if self.error:
-                    raise self.error
-                return self.result
-
-        worker = Worker(daemon=True)
-        worker.start()
-        threads.append(worker)
-        return worker
-
-    yield start
-    for worker in threads:
-        worker.join(30)

@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from durable import plans
 from durable.clock import InSeconds
 from durable.models import Plan
+from tests.durable.actors import Meanwhile
 from tests.factories import UserFactory
 
 from .conftest import commits, drain, effects, kinds, may_approve
@@ -166,7 +167,7 @@ def test_only_an_interrupted_plan_can_be_resumed(noted, staff, bodies):
 @pytest.mark.postgres
 @commits
 @pytest.mark.parametrize("against", ["approve", "reject"])
-def test_C51_two_people_decide_at_once_fifty_times(against, noted, staff, other, in_thread):
+def test_C51_two_people_decide_at_once_fifty_times(against, noted, staff, other):
     for _ in range(50):
         plan = noted(1, approved=False)
         barrier, rulings = threading.Barrier(2), []
@@ -179,8 +180,8 @@ def test_C51_two_people_decide_at_once_fifty_times(against, noted, staff, other,
             if ruling and verb == "approve":
                 mine.run()
 
-        for worker in (in_thread(decide, "approve", staff), in_thread(decide, against, other)):
-            worker.outcome()
+        for worker in (Meanwhile(decide, "approve", staff), Meanwhile(decide, against, other)):
+            worker.result(within=30)
 
         (won,) = [ruling for ruling in rulings if ruling]
         (lost,) = [ruling for ruling in rulings if not ruling]
@@ -193,7 +194,7 @@ def test_C51_two_people_decide_at_once_fifty_times(against, noted, staff, other,
 
 @pytest.mark.postgres
 @commits
-def test_twenty_parallel_approvals_are_one_execution(noted, in_thread):
+def test_twenty_parallel_approvals_are_one_execution(noted):
     plan, barrier = noted(3, approved=False), threading.Barrier(20)
     people = [may_approve(UserFactory()) for _ in range(20)]
     rulings, answers = [], []
@@ -205,8 +206,8 @@ def test_twenty_parallel_approvals_are_one_execution(noted, in_thread):
         mine.run()
         answers.append(plans.get(plan.pk).status)
 
-    for worker in [in_thread(decide, who) for who in people]:
-        worker.outcome()
+    for worker in [Meanwhile(decide, who) for who in people]:
+        worker.result(within=30)
 
     plan.refresh_from_db()
     assert sum(rulings) == 1
