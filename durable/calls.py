@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from .backoff import Backoff
+from .durations import seconds_of
 
 __all__ = [
     "Accepted",
@@ -34,7 +35,6 @@ C = TypeVar("C", bound="type[ExternalCall]")
 
 _LONGEST_NAME = 100
 _JITTER = 0.15
-_LONGEST = 315_576_000.0
 _kinds: dict[str, Kind] = {}
 
 
@@ -219,8 +219,8 @@ def forget(name: str) -> None:
 
 
 def _seconds(name: str, option: str, value: Any, *, least: float = 0.001) -> float:
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not least <= seconds <= _LONGEST:
+    seconds = seconds_of(value)
+    if seconds is None or seconds < least:
         message = f"@polling.register({name!r}, {option}={value!r}): give seconds, or a timedelta, from {least:g} up."
         raise CallError(message)
-    return float(seconds)
+    return seconds

@@ -11,11 +11,11 @@ import json
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Case, F, Func, JSONField, Q, When
 from django.db.models.functions import Now
 
-from . import calls, clock, explain, waking
+from . import calls, explain, waking
 from .clock import InSeconds
 from .contract import transition
 from .errors import AlreadyInFlight
@@ -188,7 +188,7 @@ def _name(by: Any) -> str:
 
 
 def _noted(op: Any, what: str, by: Any) -> Any:
-    at = clock.read(connections[op._state.db or "default"])
+    at = explain.now_of(op)
     return _Appended("decisions", {"at": at.isoformat(), "by": _name(by), "what": clean_text(what, 4_200)})
 
 

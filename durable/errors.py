@@ -150,6 +150,12 @@ class TargetMoved(DurableError):
     """
 
 
+def in_words(error: BaseException) -> str:
+    """Return what kind of error it is, and what it says if it says anything."""
+    text, kind = text_of(error), type(error).__name__
+    return f"{kind}: {text}" if text else kind
+
+
 def text_of(error: BaseException) -> str:
     """Return what an error says; an error that cannot be printed must not take the run's record with it."""
     try:

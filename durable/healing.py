@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from . import signals
 from .contract import Claim, reap, transition
-from .owner import parse
+from .owner import label_of
 from .verdicts import APPROVED, EXECUTING, EXPIRED, FAILED, INTERRUPTED, PENDING
 
 __all__ = ["heal", "heal_all"]
@@ -55,9 +55,7 @@ def _heal(row: QuerySet[Any], plan: Any) -> bool:
         return transition(late.filter(fence__gt=0), APPROVED, FAILED, cause=INTERRUPTED, last_error=said)
     if plan.status != EXECUTING:
         return False
-    before = parse(plan.owner)
-    name = before.label if before else plan.owner or "an unknown owner"
-    said = f"{INTERRUPTED}: {name} vanished with the plan in hand"
+    said = f"{INTERRUPTED}: {label_of(plan.owner)} vanished with the plan in hand"
     if not reap(row.filter(status=EXECUTING), fence=plan.fence, cause=INTERRUPTED, last_error=said):
         return False
     gone = Claim(type(plan), using=row.db, pk=plan.pk, fence=plan.fence, owner=plan.owner, lease=0)

@@ -21,8 +21,8 @@ from .backoff import Backoff
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim, transition
 from .effects import outside_transaction
-from .errors import InsideTransaction, Refused, WorkerLost, text_of
-from .owner import current, parse
+from .errors import InsideTransaction, Refused, WorkerLost, in_words, text_of
+from .owner import current, label_of
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure, trouble_index
 from .staff import Decision, of_jobs
 from .stepping import Stepping, own_values
@@ -258,7 +258,7 @@ class Job(Run):
         label = claim.by
         step = self.step_in_hand
         entry = failure(self, step=step, error=error, owner=label, at=clock.read(connections[claim.alias]))
-        said = f"{entry['type']}: {text_of(error)}" if text_of(error) else entry["type"]
+        said = in_words(error)
         changes: dict[str, Any] = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0}
         if isinstance(error, Refused):
             changes["last_error"] = clean_text(f"{step} refused: {text_of(error)}")
@@ -273,8 +273,7 @@ class Job(Run):
 
     def lost(self, claim: Claim) -> bool:
         """Record that the owner before us vanished. Return whether the job was given up because of it."""
-        before = parse(claim.lost_owner or "")
-        name = before.label if before else claim.lost_owner or "an unknown owner"
+        name = label_of(claim.lost_owner)
         step = next(
             (step.name for step in self.steps().values() if getattr(self, step.column) is None), "the settlement"
         )

@@ -22,9 +22,9 @@ from .attempt import Outcome, attempt
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim, put_back, reap, transition
 from .effects import outside_transaction
-from .errors import InsideTransaction, NotConfigured, NotRecorded, Refused, Wait, WorkerLost, text_of
+from .errors import InsideTransaction, NotConfigured, NotRecorded, Refused, Wait, WorkerLost, in_words, text_of
 from .lanes import Lane
-from .owner import current, parse
+from .owner import current, label_of
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure, trouble_index
 from .staff import Decision, of_messages
 
@@ -214,7 +214,7 @@ class Message(Run):
         if isinstance(error, NotRecorded):
             raise error
         handler = topics.find(self.topic)
-        said = f"{type(error).__name__}: {text_of(error)}" if text_of(error) else type(error).__name__
+        said = in_words(error)
         if isinstance(error, NotConfigured):
             pauses.pause(self.topic, reason=f"not configured: {text_of(error)}", seconds=_RECHECK, using=claim.alias)
             left: dict[str, Any] = {"due_in": _RECHECK, "attempts": max(0, self.attempts - 1), "losses": 0}
@@ -238,7 +238,7 @@ class Message(Run):
 
     def lost(self, claim: Claim) -> bool:
         """Record that the owner before us vanished. A message whose budget that spent is reaped, and never claimed."""
-        name = _label(claim.lost_owner or "")
+        name = label_of(claim.lost_owner)
         if not self.log.filter(fence=claim.fence - 1).exists():
             # Claimed, and not begun: it stood behind others in a batch. That is no attempt of this message.
             self.attempts, self.losses = max(1, self.attempts - 1), max(0, self.losses - 1)
@@ -275,7 +275,7 @@ class Message(Run):
     def _obituary(cls, message: Message, using: str) -> dict[str, Any]:
         if message.status != PROCESSING:
             return {"last_error": f"given up after {message.attempts} attempts: the budget was made smaller"}
-        name = _label(message.owner)
+        name = label_of(message.owner)
         error = WorkerLost(f"{name} vanished with the message in hand; it may have been sent")
         entry = failure(message, step=message.topic, error=error, owner=name, at=clock.read(connections[using]))
         return {
@@ -377,8 +377,3 @@ def _open_topics(using: str) -> list[str]:
         if after is None:
             return found[1:]
         found.append(after)
-
-
-def _label(owner: str) -> str:
-    before = parse(owner)
-    return before.label if before else owner or "an unknown owner"

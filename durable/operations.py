@@ -22,9 +22,9 @@ from .attempt import attempt
 from .conf import setting
 from .contract import Claim, Machine, Taking, claim
 from .effects import outside_transaction
-from .errors import InsideTransaction, NotConfigured, Refused, Wait, WorkerLost, text_of
+from .errors import InsideTransaction, NotConfigured, Refused, Wait, WorkerLost, in_words, text_of
 from .lanes import Lane
-from .owner import current, parse
+from .owner import current, label_of
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure, trouble_index
 from .staff import Decision, of_operations
 
@@ -247,7 +247,7 @@ class Operation(Run):
             return self._settle(claim, error.status, text_of(error), error.changes)
         kind, step = calls.find(self.kind), self.in_hand
         entry = failure(self, step=step, error=error, owner=claim.by, at=clock.read(connections[claim.alias]))
-        said = f"{entry['type']}: {text_of(error)}" if text_of(error) else entry["type"]
+        said = in_words(error)
         kept: dict[str, Any] = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0}
         if isinstance(error, Refused):
             # Begun again under its key, it may be the first call that was taken: then no is no answer.
@@ -271,8 +271,7 @@ class Operation(Run):
 
     def lost(self, claim: Claim) -> bool:
         """Record that the owner before us vanished. Return whether nobody looks any more because of it."""
-        before = parse(claim.lost_owner or "")
-        name = before.label if before else claim.lost_owner or "an unknown owner"
+        name = label_of(claim.lost_owner)
         what = (
             "before it was begun"
             if self.begun_at is None

@@ -14,7 +14,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Owner", "current", "is_gone", "parse"]
+__all__ = ["Owner", "current", "is_gone", "label_of", "parse"]
 
 _FORM = re.compile(
     r"(?P<host>.+)/(?P<pid>\d+) machine=(?P<machine>\w*) boot=(?P<boot>\w*) pids=(?P<pids>\d*) start=(?P<start>\d*)"
@@ -52,6 +52,12 @@ def parse(text: str) -> Owner | None:
     """Return the owner written in a run's `owner` column, or None where it is not one of ours."""
     found = _FORM.fullmatch(text)
     return Owner(**{**found.groupdict(), "pid": int(found["pid"])}) if found else None  # type: ignore[arg-type]
+
+
+def label_of(text: str | None) -> str:
+    """Return host and process of a run's `owner` column, as a person says it, whatever stands there."""
+    owner = parse(text or "")
+    return owner.label if owner else text or "an unknown owner"
 
 
 def is_gone(text: str) -> bool:

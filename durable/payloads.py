@@ -11,7 +11,7 @@ import json
 import math
 from typing import Any
 
-__all__ = ["BadPayload", "canonical", "check"]
+__all__ = ["BadPayload", "canonical", "check", "check_name"]
 
 _SAFE = 2**53 - 1  # the largest integer that every JSON reader keeps
 _DEEPEST = 100
@@ -29,6 +29,19 @@ def check(payload: Any, place: str = "payload") -> None:
         BadPayload: naming the first value that would not, with its path: payload["items"][3].
     """
     _check(payload, place, 0)
+
+
+def check_name(text: Any, what: str, longest: int) -> None:
+    """
+    Return if the text can be a name or a key: of 1 to so many characters, and the same on any database.
+
+    Raises:
+        ValueError: beginning with what it should be.
+    """
+    if not isinstance(text, str) or not 0 < len(text) <= longest or "\x00" in text:
+        message = f"{what} is a text of 1 to {longest} characters, not {text!r:.120}"
+        raise ValueError(message)
+    check(text, what)
 
 
 def canonical(payload: Any) -> str:

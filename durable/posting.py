@@ -15,16 +15,16 @@ from django.db import router
 from django.db.models import Max
 
 from . import waking
+from .durations import seconds_of
 from .errors import DurableError, KeyConflict
 from .inserting import insert_many
 from .messages import Message
-from .payloads import BadPayload, canonical, check
+from .payloads import BadPayload, canonical, check, check_name
 
 __all__ = ["post_all"]
 
 _AT_ONCE = 1_000  # rows a statement
 _PATIENCE = 5
-_LONGEST = 315_576_000.0
 
 
 def post_all(
@@ -45,7 +45,7 @@ def post_all(
             f"{len(bodies)} payloads, {len(names)} keys, {len(lines)} ordering keys: one of each for every message"
         )
         raise ValueError(message)
-    _check_text(topic, "a topic", 100)
+    check_name(topic, "a topic", 100)
     due_in = _seconds(delay)
     for number, (payload, name, line) in enumerate(zip(bodies, names, lines, strict=True)):
         place = "payload" if len(bodies) == 1 else f"payloads[{number}]"
@@ -54,9 +54,9 @@ def post_all(
             raise BadPayload(message)
         check(payload, place)
         if name is not None:
-            _check_text(name, "a key", 200)
+            check_name(name, "a key", 200)
         if line:
-            _check_text(line, "an ordering key", 200)
+            check_name(line, "an ordering key", 200)
     messages = [_new(*row, topic=topic) for row in zip(bodies, names, lines, strict=True)]
     alias = using or router.db_for_write(Message)
     _line_up(topic, messages, alias)
@@ -127,16 +127,9 @@ def _two_payloads(before: Message, now: Message) -> str:
     )
 
 
-def _check_text(text: Any, what: str, longest: int) -> None:
-    if not isinstance(text, str) or not 0 < len(text) <= longest or "\x00" in text:
-        message = f"{what} is a text of 1 to {longest} characters, not {text!r:.120}"
-        raise ValueError(message)
-    check(text, what)
-
-
 def _seconds(delay: float | timedelta) -> float:
-    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _LONGEST:
+    seconds = seconds_of(delay)
+    if seconds is None or seconds < 0:
         message = f"delay takes seconds, or a timedelta, from 0 up to ten years, not {delay!r}"
         raise ValueError(message)
-    return float(seconds)
+    return seconds

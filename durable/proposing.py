@@ -18,6 +18,7 @@ from . import actions, deciding, payloads
 from .clock import InSeconds
 from .conf import setting
 from .context import Context
+from .durations import seconds_of
 from .errors import DurableError, KeyConflict, NotProposed, Refused, text_of
 from .freezing import digest_of, frozen
 from .run import clean_text
@@ -195,8 +196,8 @@ def _arguments(plan: Any) -> str:
 def _seconds(expires_in: float | timedelta | None) -> float:
     if expires_in is None:
         return float(setting("PLAN_EXPIRES"))
-    seconds = expires_in.total_seconds() if isinstance(expires_in, timedelta) else expires_in
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 315_576_000:
+    seconds = seconds_of(expires_in)
+    if seconds is None or not seconds > 0:
         message = f"expires_in takes seconds, or a timedelta, above 0 and up to ten years, not {expires_in!r}"
         raise ValueError(message)
-    return float(seconds)
+    return seconds

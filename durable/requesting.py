@@ -13,7 +13,7 @@ from .errors import AlreadyInFlight, DurableError, KeyConflict
 from .flights import flight
 from .inserting import insert
 from .operations import Operation
-from .payloads import BadPayload, canonical, check
+from .payloads import BadPayload, canonical, check, check_name
 from .run import clean_text
 
 __all__ = ["record"]
@@ -23,15 +23,15 @@ _PATIENCE = 5
 
 def record(kind: str, payload: Any, *, key: str | None, one_at_a_time: str, by: Any, using: str | None) -> Operation:
     """Record an operation; see `polling.start`."""
-    _check_text(kind, "a kind", 100)
+    check_name(kind, "a kind", 100)
     if payload is None:
         message = "payload is None, which a column cannot tell from nothing at all; send {}"
         raise BadPayload(message)
     check(payload)
     if key is not None:
-        _check_text(key, "a key", 200)
+        check_name(key, "a key", 200)
     if one_at_a_time:
-        _check_text(one_at_a_time, "one_at_a_time", 200)
+        check_name(one_at_a_time, "one_at_a_time", 200)
     alias = using or router.db_for_write(Operation)
     for _ in range(_PATIENCE):
         operation = Operation(kind=kind, payload=payload, one_at_a_time=one_at_a_time)
@@ -73,10 +73,3 @@ def _existing(operation: Operation, using: str) -> Operation | None:
 
 def _arguments(operation: Operation) -> str:
     return canonical([operation.payload, operation.one_at_a_time])
-
-
-def _check_text(text: Any, what: str, longest: int) -> None:
-    if not isinstance(text, str) or not 0 < len(text) <= longest or "\x00" in text:
-        message = f"{what} is a text of 1 to {longest} characters, not {text!r:.120}"
-        raise ValueError(message)
-    check(text, what)

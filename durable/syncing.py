@@ -22,10 +22,20 @@ from .clock import InSeconds
 from .conf import setting
 from .contract import NOW, Claim, Machine, Taking, claim, transition
 from .effects import mend, outside_transaction, persistently, timed
-from .errors import DurableError, InsideTransaction, Interrupted, LostLease, NotConfigured, Wait, WorkerLost, text_of
+from .errors import (
+    DurableError,
+    InsideTransaction,
+    Interrupted,
+    LostLease,
+    NotConfigured,
+    Wait,
+    WorkerLost,
+    in_words,
+    text_of,
+)
 from .inserting import insert
 from .lanes import Lane
-from .owner import current, parse
+from .owner import current, label_of
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
 from .staff import Decision, of_passes
 
@@ -199,7 +209,7 @@ class Pass(Run):
         entry = failure(
             self, step=self.cursor or "", error=error, owner=claim.by, at=clock.read(connections[claim.alias])
         )
-        said = f"{entry['type']}: {text_of(error)}" if text_of(error) else entry["type"]
+        said = in_words(error)
         pause = self.backoff.delay(self.attempts) if isinstance(error, Exception) else 0.0
         kept = {"failures": [entry, *self.failures][:FAILURES_KEPT], "losses": 0, "last_error": clean_text(said)}
         self.give_back(claim, due_in=pause, **kept)
@@ -207,8 +217,7 @@ class Pass(Run):
 
     def lost(self, claim: Claim) -> bool:
         """Record that the owner before us vanished. Return whether the pass was given up because of it."""
-        before = parse(claim.lost_owner or "")
-        name = before.label if before else claim.lost_owner or "an unknown owner"
+        name = label_of(claim.lost_owner)
         where = f"behind the key {self.cursor}" if self.cursor else "among the first rows"
         error = WorkerLost(f"{name} vanished {where} (loss {self.losses} in a row)")
         entry = failure(self, step=self.cursor or "", error=error, owner=name, at=clock.read(connections[claim.alias]))

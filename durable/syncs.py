@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 
 from django.db.models import QuerySet
 
+from .durations import seconds_of
+
 __all__ = ["PassError", "Registered", "SyncPass", "find", "forget", "known", "register"]
 
 C = TypeVar("C", bound="type[SyncPass]")
 
 _LONGEST_NAME = 100
-_LONGEST = 315_576_000.0
 _passes: dict[str, Registered] = {}
 
 
@@ -132,8 +133,8 @@ def forget(name: str) -> None:
 def _seconds(name: str, option: str, value: Any, *, least: float = 0.001) -> float | None:
     if value is None:
         return None
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not least <= seconds <= _LONGEST:
+    seconds = seconds_of(value)
+    if seconds is None or seconds < least:
         message = f"@passes.register({name!r}, {option}={value!r}): give seconds, or a timedelta, from {least:g} up."
         raise PassError(message)
-    return float(seconds)
+    return seconds

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from durable import clock
 from durable.errors import DurableError
+from durable.explain import now_of
 from durable.redacting import redacted
 from durable.run import Seen
 from durable.staff import Asked, Decision
@@ -55,12 +56,13 @@ class Bulk:
         if "confirmed" in request.POST:
             self._decide(request, queryset, ("cancel",), _("canceled"), request.POST.get("reason", "").strip()[:500])
             return None
+        now = clock.read(connections[queryset.db])
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "title": _("Cancel selected runs: are you sure?"),
             "opts": self.opts,  # type: ignore[attr-defined]
             "media": self.media,  # type: ignore[attr-defined]
-            "runs": [(run.pk, self.name(run), word(run, _now(run))) for run in queryset[:_NAMED]],  # type: ignore[attr-defined]
+            "runs": [(run.pk, self.name(run), word(run, now)) for run in queryset[:_NAMED]],  # type: ignore[attr-defined]
             "chosen": request.POST.getlist("_selected_action"),
             "across": request.POST.get("select_across", "0"),
             "count": queryset[: MOST + 1].count(),
@@ -93,7 +95,7 @@ class Bulk:
 
     def _decide_one(self, request: HttpRequest, run: Any, decisions: list[Decision], reason: str) -> str:
         """Return why the run was left alone, or nothing where the decision was made."""
-        now = _now(run)
+        now = now_of(run)
         lawful = [one for one in decisions if one.is_lawful(run, now)]
         if not lawful:
             return _why_not(run, standing(run, now))
@@ -105,10 +107,6 @@ class Bulk:
         except (DurableError, ValueError) as error:
             return redacted(str(error))[:200]
         return "" if done else _("moved on meanwhile")
-
-
-def _now(run: Any) -> Any:
-    return clock.read(connections[run._state.db])
 
 
 def _why_not(run: Any, at: Standing) -> str:

@@ -10,16 +10,15 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import connections, router, transaction
+from django.db import router, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from durable import clock
 from durable.errors import DurableError
-from durable.explain import explain
+from durable.explain import explain, now_of
 from durable.redacting import redacted
 from durable.run import Seen
 from durable.staff import Asked, Decision
@@ -46,7 +45,7 @@ def answer(admin: Any, request: HttpRequest, object_id: str, name: str) -> HttpR
         raise Http404
     if request.method == "POST":
         return _posted(admin, request, run, decision, step)
-    now = clock.read(connections[run._state.db])
+    now = now_of(run)
     if not decision.is_lawful(run, now) or (step and receipts[step].at is not None):
         return _moved_on(admin, request, run)
     return _page(admin, request, run, decision, step)
@@ -86,7 +85,7 @@ def _posted(admin: Any, request: HttpRequest, run: Any, decision: Decision, step
         return _page(admin, request, run, decision, step, fault=fault)
     seen = Seen(request.POST.get("status", ""), int(fence))
     asked = Asked(seen=seen, user=request.user, reason=reason, step=step, answers=answers)
-    now = clock.read(connections[run._state.db])
+    now = now_of(run)
     is_shown = decision.shows(run) == request.POST.get("shows", "")
     is_same = (run.status, run.fence) == seen.as_pair() and decision.is_lawful(run, now)
     if not is_shown or not (is_same or decision.tells):
@@ -119,7 +118,7 @@ def _address(admin: Any, run: Any) -> str:
 def _page(
     admin: Any, request: HttpRequest, run: Any, decision: Decision, step: str, *, fault: str = ""
 ) -> HttpResponse:
-    now, receipts = clock.read(connections[run._state.db]), run.receipts()
+    now, receipts = now_of(run), run.receipts()
     label = f"{decision.label} {step}" if step else str(decision.label)
     context = {
         **admin.admin_site.each_context(request),

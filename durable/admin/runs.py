@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db import connections
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -19,8 +18,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from durable import clock
-from durable.explain import duration
+from durable.explain import duration, now_of
 from durable.redacting import redacted
 from durable.staff import Decision
 from durable.standing import Standing, is_stuck, standing
@@ -164,7 +162,7 @@ class RunAdmin(Bulk, _ModelAdmin):
 
     @staticmethod
     def _now(run: Any) -> datetime:
-        now: datetime = run.__dict__.get("read_at") or clock.read(connections[run._state.db])
+        now: datetime = run.__dict__.get("read_at") or now_of(run)
         return now
 
     # The page of one run -----------------------------------------------------------------------------------------
@@ -236,7 +234,7 @@ class RunAdmin(Bulk, _ModelAdmin):
         return deciding.answer(self, request, object_id, name)
 
     def _context(self, request: HttpRequest, run: Any) -> dict[str, Any]:
-        now = clock.read(connections[run._state.db])
+        now = now_of(run)
         lawful = [one for one in type(run).staff_decisions() if one.is_lawful(run, now) and self.may(request, one, run)]
         return {
             **page.context_of(run, now, lawful, self.panels(request, run), self.decisions_made(run)),
