@@ -2,5 +2,5 @@
 
 import pytest
 
-#: Real commits. Only our own tables are emptied after each test, and nothing is created anew: that is what takes long.
+#: Real commits, in a project that has these apps alone: the kinds of others are not known.
 commits = pytest.mark.django_db(transaction=True, available_apps=["durable", "tests.app"])

@@ -13,7 +13,7 @@ from durable.shutdown import Shutdown
 from tests.app.models import Effect
 from tests.factories import UserFactory
 
-#: Real commits, on our own tables and the accounts': emptying all of them would take longer.
+#: Real commits, in a project that has these apps alone.
 commits = pytest.mark.django_db(
     transaction=True,
     available_apps=[
