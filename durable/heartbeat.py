@@ -38,6 +38,7 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
         self._limited: set[str] = set()  # aliases whose connection of that thread has its limits
         self._idle = False
+        self._open = False  # that thread has a connection
 
     def hold(self, claim: Claim, give_back: Callable[[], None] | None = None) -> None:
         """Renew that claim's lease from now on; with `give_back`, call that instead when it would be time to."""
@@ -59,13 +60,30 @@ class Heartbeat:
             self._held.pop(claim, None)
             self._waiting.pop(claim, None)
 
+    def rest(self) -> None:
+        """
+        Wait until the thread has closed the connection it no longer needs; a second at most, and not while a claim is held.
+
+        SQLite takes a child forked before that for the same process, and lets the parent remove what the child writes to.
+        """
+        with self._wake:
+            if self._open and not self._held:
+                self._wake.notify_all()
+                self._wake.wait_for(lambda: not self._open or bool(self._held), timeout=1.0)
+
+    def _close(self) -> None:
+        connections.close_all()
+        with self._wake:
+            self._open = False
+            self._wake.notify_all()
+
     def _beat(self) -> None:
         try:
             while self._sleep_until_needed():
                 for claim in self._due():
                     self._renew(claim)
         finally:
-            connections.close_all()
+            self._close()
             with self._wake:
                 if self._thread is threading.current_thread():
                     self._thread = None  # whatever ended it, the next claim gets another
@@ -73,7 +91,7 @@ class Heartbeat:
     def _sleep_until_needed(self) -> bool:
         """Wait until a claim needs something. Return False when nothing has been held for a while: the thread ends."""
         if not self._held:
-            connections.close_all()  # idle, it must not be what keeps a database from being dropped
+            self._close()  # idle, it must not be what keeps a database from being dropped
         with self._wake:
             self._idle = not self._held
             if self._idle and not self._wake.wait_for(lambda: bool(self._held), timeout=_LINGER):
@@ -119,6 +137,7 @@ class Heartbeat:
 
     @contextlib.contextmanager
     def _patient(self, claim: Claim) -> Iterator[None]:
+        self._open = True
         # A write that waited for a silent database would keep this thread from all the other claims.
         if claim.alias not in self._limited:
             self._limited.add(claim.alias)
@@ -168,4 +187,4 @@ def _forget_after_fork() -> None:
     _process = Heartbeat()
 
 
-os.register_at_fork(after_in_child=_forget_after_fork)
+os.register_at_fork(before=lambda: _process.rest(), after_in_child=_forget_after_fork)

@@ -1,11 +1,13 @@
 """The heartbeat: renews at a third of the lease, never past the step's timeout, and cuts a hung database step off."""
 
+import contextlib
 import itertools
+import os
 import threading
 import time
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.test import override_settings
 
 from durable import clock
@@ -14,7 +16,7 @@ from durable.heartbeat import Heartbeat
 from durable.testing import expire_leases, run_until_settled
 from tests.app.models import Told
 
-from .actors import Meanwhile, until
+from .actors import Forked, Meanwhile, until
 from .marks import commits
 
 pytestmark = commits
@@ -44,6 +46,39 @@ def test_a_lease_is_renewed_at_a_third_of_it_while_an_external_step_works(hooks)
     gaps = [(later - sooner).total_seconds() for sooner, later in itertools.pairwise(sorted(seen)[1:])]
     assert all(0.5 < gap < 1.8 for gap in gaps), gaps
     assert Told.objects.get(pk=job.pk).fence == 1
+
+
+@override_settings(DURABLE={"LEASE": 0.9})
+def test_a_child_forked_right_after_a_run_inherits_no_connection_of_the_thread(hooks):
+    """SQLite would take the child for its parent, and the parent could remove the log that the child writes to."""
+    connections.close_all()
+    before = _ways_to_the_database()
+    job = Told.objects.start()
+
+    def held_until() -> object:
+        return Told.objects.get(pk=job.pk).lease_expires_at
+
+    def until_renewed(run) -> None:
+        first = held_until()
+        until(lambda: held_until() > first)
+
+    hooks["two"] = until_renewed
+    assert job.run()
+    connections.close_all()
+
+    child = Forked(lambda: print(_ways_to_the_database()))
+
+    assert child.wait() == 0
+    assert child.said.strip() == str(before)
+
+
+def _ways_to_the_database() -> int:
+    """Return how many sockets and files of a database this process has open."""
+    names = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            names.append(os.readlink(f"/proc/self/fd/{number}"))
+    return len([name for name in names if name.startswith("socket:") or "sqlite3" in name])
 
 
 def test_a_renewal_never_reaches_past_the_deadline_of_the_step():

@@ -89,7 +89,7 @@ def test_a_child_that_nobody_has_waited_for_is_dead_too(hooks):
     del hooks["two"]
 
     reconciler = boot()
-    child.wait()
+    assert child.wait() == -signal.SIGKILL, child.said
 
     job.refresh_from_db()
     assert (reconciler.report.taken_over, job.status) == (1, "done")
