@@ -14,6 +14,14 @@ def report(request):
     return lambda found: EXPLORED.append((request.node.callspec.id, found))
 
 
+@pytest.fixture(autouse=True)
+def _no_pass_of_another_test():
+    yield
+    from .subjects import forget_passes
+
+    forget_passes()
+
+
 @pytest.fixture
 def subject_jobs():
     """The subject `job`, for tests about statements that only a job sends."""

@@ -36,7 +36,7 @@ from durable.shutdown import Shutdown
 from .far_side import FAR_SIDE, Paused
 from .oracle import Doer, check_end, check_event, check_state
 from .sights import Sight, look
-from .subjects import SUBJECTS, Story, Subject
+from .subjects import SUBJECTS, Story, Subject, forget_passes
 from .verbs import LEASE, advance_until_paused, answer_lost, carry_on, free_early, lapse
 
 __all__ = ["Lives"]
@@ -225,6 +225,7 @@ class Lives(RuleBasedStateMachine):
             self.subject.model._base_manager.filter(pk__in=self.pks).delete()
             for pk in self.pks:
                 FAR_SIDE.forget(pk)
+            forget_passes()
 
     # How ---------------------------------------------------------------------------------------------------------
 
