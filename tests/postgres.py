@@ -7,6 +7,7 @@ The suite's database: an embedded PostgreSQL server, started before Django reads
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import warnings
@@ -51,6 +52,9 @@ def restart(server) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config, parser, args) -> Iterator[None]:
+    # A shell that starts the suite in the background has it ignore interrupts, and every process it starts inherits that.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # A wrapper, because pytest-django imports the settings in this same hook.
     if "DATABASE_URL" not in os.environ and not {"--help", "-h", "--version"} & set(args):
         os.environ["DATABASE_URL"] = start_server()

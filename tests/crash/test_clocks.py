@@ -14,7 +14,7 @@ from django.db import connections
 from durable import clock
 
 from .app.models import Chore, Effect, Parcel, Trouble
-from .needs import faketime_library
+from tests.needs import faketime_library
 from .workers import until
 
 pytestmark = pytest.mark.postgres

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from .app.models import Chore, Effect
-from .needs import program
+from tests.needs import program
 from .server import free_port, until_it_answers
 from .workers import until
 

@@ -8,7 +8,7 @@ import pytest
 
 from . import results
 from .app.models import Call, Chore
-from .needs import on_host
+from tests.needs import on_host
 from .workers import Worker, Workers, seconds_until, until
 
 pytestmark = pytest.mark.postgres

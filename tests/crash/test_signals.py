@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from .app.models import Call, Chore, Effect
-from .needs import may_unshare
+from tests.needs import may_unshare
 from .server import children_of
 from .workers import until
 
