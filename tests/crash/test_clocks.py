@@ -12,9 +12,9 @@ import pytest
 from django.db import connections
 
 from durable import clock
+from tests.needs import faketime_library
 
 from .app.models import Chore, Effect, Parcel, Trouble
-from tests.needs import faketime_library
 from .workers import until
 
 pytestmark = pytest.mark.postgres

@@ -9,8 +9,9 @@ import threading
 import psycopg
 import pytest
 
-from .app.models import Chore, Effect
 from tests.needs import program
+
+from .app.models import Chore, Effect
 from .server import free_port, until_it_answers
 from .workers import until
 

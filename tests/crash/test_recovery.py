@@ -6,9 +6,10 @@ On another host: what is left of the lease, and one poll. On the same host: the 
 
 import pytest
 
+from tests.needs import on_host
+
 from . import results
 from .app.models import Call, Chore
-from tests.needs import on_host
 from .workers import Worker, Workers, seconds_until, until
 
 pytestmark = pytest.mark.postgres

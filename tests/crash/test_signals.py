@@ -8,8 +8,9 @@ import signal
 
 import pytest
 
-from .app.models import Call, Chore, Effect
 from tests.needs import may_unshare
+
+from .app.models import Call, Chore, Effect
 from .server import children_of
 from .workers import until
 
