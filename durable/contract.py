@@ -288,6 +288,33 @@ class Claim:
         if not self._update(changes, unless, states or (self.machine.claimed,), waits=True):
             raise self.lost_lease()
 
+    def write_beside(
+        self,
+        changes: Mapping[str, Any],
+        sql: str,
+        params: Sequence[Any],
+        *,
+        states: tuple[str, ...] | None = None,
+    ) -> bool:
+        """
+        Do as `write`, with a statement of the caller's inside the same one. PostgreSQL only: elsewhere, use a transaction.
+
+        Args:
+            changes: as for `write`.
+            sql: an UPDATE, INSERT or DELETE of another table. It is carried out whether or not the run is still ours.
+            params: its parameters.
+            states: as for `write`.
+
+        Returns:
+            Whether the run was still ours, and is written.
+        """
+        connection = connections[self.alias]
+        mine, its_params = self._statement(connection, changes, None, states or (self.machine.claimed,), waits=True)
+        both = f"WITH mine AS ({mine} RETURNING 1), beside AS ({sql}) SELECT count(*) FROM mine"  # noqa: S608
+        with connection.cursor() as cursor:
+            cursor.execute(both, (*its_params, *params))
+            return bool(cursor.fetchone()[0])
+
     def check(self) -> None:
         """
         Raise before a step is begun that should not be: the run was lost, or this process was asked to stop.
@@ -353,6 +380,11 @@ class Claim:
 
     def _update(self, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool) -> bool:
         connection = connections[self.alias]
+        return cursors.write(connection, *self._statement(connection, changes, unless, states, waits=waits)) == 1
+
+    def _statement(
+        self, connection: Any, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool
+    ) -> tuple[str, tuple[Any, ...]]:
         shape = _shape(changes)
         waits = waits or not connection.features.has_select_for_update_skip_locked
         sql, fields = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
@@ -363,7 +395,7 @@ class Claim:
         mine: tuple[Any, ...] = (self._key(connection), self.fence)
         if unless is not None and connection.vendor == "postgresql":
             mine += (self._silence_allowed(),)
-        return cursors.write(connection, sql, (*params, *mine) if waits else (*params, *mine, *mine)) == 1
+        return sql, (*params, *mine) if waits else (*params, *mine, *mine)
 
     def _silence_allowed(self) -> str:
         """Return how long our transaction may say nothing before the server ends it, in milliseconds."""

@@ -215,29 +215,33 @@ def _begin_together(pairs: list[tuple[Any, Claim]]) -> list[tuple[Any, Claim]]:
 def _complete(model: Any, alias: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write how attempts ended. Only the process that began one does; whether it still owns the message changes nothing."""
     connection = connections[alias]
-    record, pk = model._meta.get_field("log").related_model._meta, model._meta.pk
-    now, names = now_sql(connection.vendor), ("outcome", "code", "error", "provider_id")
-    said = [
-        (*(row.get(name, "") for name in names), pk.get_db_prep_value(row["pk"], connection), row["fence"])
-        for row in rows
-    ]
+    said = [_completion(model, connection, row) for row in rows]
     with connection.cursor() as cursor:
         if len(rows) > 1 and connection.vendor == "postgresql":
+            table, now = model._meta.get_field("log").related_model._meta.db_table, now_sql(connection.vendor)
             cursor.execute(  # one statement for all of them
                 "WITH said (outcome, code, error, provider_id, message_id, fence) AS"  # noqa: S608
                 f" (VALUES {', '.join(['(%s::text, %s::text, %s::text, %s::text, %s::uuid, %s::bigint)'] * len(rows))})"
-                f" UPDATE {record.db_table} AS log SET ended_at = {now}, outcome = said.outcome, code = said.code,"
+                f" UPDATE {table} AS log SET ended_at = {now}, outcome = said.outcome, code = said.code,"
                 " error = said.error, provider_id = said.provider_id FROM said"
                 " WHERE log.message_id = said.message_id AND log.fence = said.fence AND log.outcome IN ('', 'unknown')",
-                [value for row in said for value in row],
+                [value for _, row in said for value in row],
             )
             return
-        for row in said:
-            cursor.execute(
-                f"UPDATE {record.db_table} SET ended_at = {now}, outcome = %s, code = %s, error = %s, provider_id = %s"  # noqa: S608
-                " WHERE message_id = %s AND fence = %s AND outcome IN ('', 'unknown')",
-                row,
-            )
+        for sql, row in said:
+            cursor.execute(sql, row)
+
+
+def _completion(model: Any, connection: Any, row: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement that writes how one attempt ended, and its parameters."""
+    record, pk = model._meta.get_field("log").related_model._meta, model._meta.pk
+    said = (row.get(name, "") for name in ("outcome", "code", "error", "provider_id"))
+    return (
+        f"UPDATE {record.db_table} SET ended_at = {now_sql(connection.vendor)},"  # noqa: S608
+        " outcome = %s, code = %s, error = %s, provider_id = %s"
+        " WHERE message_id = %s AND fence = %s AND outcome IN ('', 'unknown')",
+        (*said, pk.get_db_prep_value(row["pk"], connection), row["fence"]),
+    )
 
 
 # The receipt ----------------------------------------------------------------------------------------------------------
@@ -245,24 +249,17 @@ def _complete(model: Any, alias: str, rows: Sequence[Mapping[str, Any]]) -> None
 
 def _record(pairs: list[tuple[Any, Claim]], ids: list[str], states: tuple[str, ...]) -> set[Any]:
     """
-    Settle messages that were sent, with their attempts' records, in one transaction; again until the database has it.
+    Settle messages that were sent, with their attempts' records, at once; again until the database has it.
 
     Return the primary keys of those that were still ours.
 
     Raises:
         NotRecorded: this process must end, or the database refuses the receipt itself.
     """
-    alias, model, tries = pairs[0][1].alias, type(pairs[0][0]), 0
-    done = [
-        {"outcome": _SENT, "pk": message.pk, "fence": claim.fence, "provider_id": name}
-        for (message, claim), name in zip(pairs, ids, strict=True)
-    ]
-    give_up = None
+    alias, tries, give_up = pairs[0][1].alias, 0, None
     while True:
         try:
-            with transaction.atomic(using=alias):
-                ours = _settle(pairs, ids, states)
-                _complete(model, alias, done)
+            ours = _settle(pairs, ids, states)
         except Error as error:
             if connections[alias].in_atomic_block:
                 raise  # a test's own transaction, which is broken now
@@ -284,17 +281,22 @@ def _record(pairs: list[tuple[Any, Claim]], ids: list[str], states: tuple[str, .
 
 
 def _settle(pairs: list[tuple[Any, Claim]], ids: list[str], states: tuple[str, ...]) -> set[Any]:
-    if len(pairs) > 1:
-        claims = [claim for _, claim in pairs]
-        return write_together(
-            claims, {**claims[0].settling(_SENT), "last_error": ""}, {"provider_id": ids}, states=states
-        )
-    claim = pairs[0][1]
-    try:
-        claim.settle(_SENT, states=states, provider_id=ids[0], last_error="")
-    except LostLease:
-        return set()
-    return {claim.pk}
+    """Write the receipts and the records: of one message in one statement where the database can, else in a transaction."""
+    alias, model = pairs[0][1].alias, type(pairs[0][0])
+    claims = [claim for _, claim in pairs]
+    sent = {**claims[0].settling(_SENT), "last_error": ""}
+    done = [
+        {"outcome": _SENT, "pk": claim.pk, "fence": claim.fence, "provider_id": name}
+        for claim, name in zip(claims, ids, strict=True)
+    ]
+    if len(pairs) == 1 and connections[alias].vendor == "postgresql":
+        record = _completion(model, connections[alias], done[0])
+        ours = claims[0].write_beside({**sent, "provider_id": ids[0]}, *record, states=states)
+        return {claims[0].pk} if ours else set()
+    with transaction.atomic(using=alias):
+        written = write_together(claims, sent, {"provider_id": ids}, states=states)
+        _complete(model, alias, done)
+    return written
 
 
 def _already_recorded(pairs: list[tuple[Any, Claim]]) -> set[Any]:
