@@ -311,9 +311,7 @@ class Claim:
         connection = connections[self.alias]
         mine, its_params = self._statement(connection, changes, None, states or (self.machine.claimed,), waits=True)
         both = f"WITH mine AS ({mine} RETURNING 1), beside AS ({sql}) SELECT count(*) FROM mine"  # noqa: S608
-        with connection.cursor() as cursor:
-            cursor.execute(both, (*its_params, *params))
-            return bool(cursor.fetchone()[0])
+        return cursors.number(connection, both, (*its_params, *params)) == 1
 
     def check(self) -> None:
         """

@@ -76,12 +76,14 @@ def insert_many(runs: Sequence[Any], using: str, *, due_in: float = 0.0) -> set[
     if len(runs) > 1 and not connection.features.can_return_rows_from_bulk_insert:
         return {pk for run in runs for pk in insert_many([run], using, due_in=due_in)}
     fields = [field for field in _given_fields(model) if any(_is_given(field, run) for run in runs)]
-    params: list[Any] = []
-    for run in runs:
-        params += [field.get_db_prep_save(field.pre_save(run, True), connection) for field in fields]
-        if due_in:
-            params.append(seconds_param(due_in))
-    sql = _insert_many_sql(model, connection.vendor, tuple(field.name for field in fields), len(runs), bool(due_in))
+    columns = [[field.get_db_prep_save(field.pre_save(run, True), connection) for run in runs] for field in fields]
+    names, later = tuple(field.name for field in fields), [seconds_param(due_in)] if due_in else []
+    if connection.vendor == "postgresql" and len(runs) > 1:  # a text with a parameter for each value takes longer than all else
+        params = [*later, *columns]
+        sql = _insert_columns_sql(model, names, bool(due_in))
+    else:
+        params = [value for row in zip(*columns, strict=True) for value in (*row, *later)]
+        sql = _insert_many_sql(model, connection.vendor, names, len(runs), bool(due_in))
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         if len(runs) == 1:
@@ -113,6 +115,24 @@ def _insert_many_sql(model: Any, vendor: str, names: tuple[str, ...], rows: int,
     return (  # names of our own columns, quoted
         f"INSERT INTO {quote(model._meta.db_table)} ({targets}) VALUES {', '.join([f'({row})'] * rows)} "  # noqa: S608
         f"ON CONFLICT DO NOTHING{returning}"
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _insert_columns_sql(model: Any, names: tuple[str, ...], later: bool) -> str:
+    quote = '"{}"'.format
+    fields = [model._meta.get_field(name) for name in names]
+    alike = _alike(model, born_claimed=False, step_names="")
+    targets = [field.column for field in fields] + [model._meta.get_field(name).column for name in (*alike, *_NOW)]
+    given = ", ".join(quote(field.column) for field in fields)
+    same = [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
+    times = [now_sql("postgresql")] * 2 + [later_sql("postgresql") if later else now_sql("postgresql")]
+    # A length is left to the column: a cast would cut the text.
+    arrays = ", ".join(f"%s::{field.rel_db_type(connections['default']).partition('(')[0]}[]" for field in fields)
+    return (  # names of our own columns, quoted
+        f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(map(quote, targets))})"  # noqa: S608
+        f" SELECT {', '.join([given, *same, *times])} FROM UNNEST({arrays}) AS given ({given})"
+        f" ON CONFLICT DO NOTHING RETURNING {quote(model._meta.pk.column)}"
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import Error, InterfaceError, OperationalError, connections, transaction
 
-from . import heartbeat, pauses, signals
+from . import cursors, heartbeat, pauses, signals
 from .clock import now_sql
 from .conf import setting
 from .contract import Claim, write_together
@@ -35,9 +35,8 @@ _ONCE_MORE = (0.05, 0.2, 1.0)  # seconds between tries to record, the last one r
 def send(message: Any, claim: Claim, handler: Any, states: tuple[str, ...]) -> None:
     """Record that an attempt begins, call the handler, and settle the message. Raises what the handler raised."""
     # Nothing is sent yet: a database that is away for a moment is nobody's failure, and costs no attempt.
-    if persistently(claim, lambda: _settled_from_the_record([(message, claim)])):
+    if persistently(claim, lambda: _begin_or_settle(message, claim)):
         return
-    persistently(claim, lambda: _begin(message, claim))
     try:
         with timed(claim, _timeout(handler), in_transaction=False):
             result = handler.send(message)
@@ -164,6 +163,14 @@ def _settled_from_the_record(pairs: list[tuple[Any, Claim]]) -> set[Any]:
     return set(sent)
 
 
+def _begin_or_settle(message: Any, claim: Claim) -> bool:
+    """Record that an attempt begins, and return False; or return True where an owner before us has sent it already."""
+    if _settled_from_the_record([(message, claim)]):
+        return True
+    _begin(message, claim)
+    return False
+
+
 def _begin(message: Any, claim: Claim) -> None:
     """
     Commit a record of the attempt, if the message is still ours and its lease alive.
@@ -188,25 +195,26 @@ def _begin_together(pairs: list[tuple[Any, Claim]]) -> list[tuple[Any, Claim]]:
     params: list[Any] = [pairs[0][1].owner, pairs[0][0].MACHINE.claimed]
     for message, claim in pairs:
         params += [pk(message.pk, connection), claim.fence]
-    with connection.cursor() as cursor:
-        if again:  # whoever held these before left no word of how it went
-            cursor.execute(
-                f"UPDATE {record.db_table} SET outcome = 'unknown' WHERE outcome = ''"  # noqa: S608
-                f" AND message_id IN ({', '.join(['%s'] * len(again))})",
-                again,
-            )
-        cursor.execute(
-            f"INSERT INTO {record.db_table} (message_id, fence, number, owner, started_at, outcome, code, error, provider_id)"  # noqa: S608
-            f" SELECT id, fence, attempts, %s, {now_sql(connection.vendor)}, '', '', '', '' FROM {fields.db_table}"
-            f" WHERE status = %s AND lease_expires_at > {now_sql(connection.vendor)} AND ({mine})"
-            # Begun before under this very claim, and no word of its end: the answer to this statement was lost.
-            f" ON CONFLICT (message_id, fence) DO UPDATE SET outcome = '' WHERE {record.db_table}.outcome IN ('', 'unknown')",
-            params,
+    if again:  # whoever held these before left no word of how it went
+        cursors.write(
+            connection,
+            f"UPDATE {record.db_table} SET outcome = 'unknown' WHERE outcome = ''"  # noqa: S608
+            f" AND message_id IN ({', '.join(['%s'] * len(again))})",
+            again,
         )
-        if cursor.rowcount == len(pairs):
-            return pairs
-        if len(pairs) == 1:
-            return []
+    begun_here = cursors.write(
+        connection,
+        f"INSERT INTO {record.db_table} (message_id, fence, number, owner, started_at, outcome, code, error, provider_id)"  # noqa: S608
+        f" SELECT id, fence, attempts, %s, {now_sql(connection.vendor)}, '', '', '', '' FROM {fields.db_table}"
+        f" WHERE status = %s AND lease_expires_at > {now_sql(connection.vendor)} AND ({mine})"
+        # Begun before under this very claim, and no word of its end: the answer to this statement was lost.
+        f" ON CONFLICT (message_id, fence) DO UPDATE SET outcome = '' WHERE {record.db_table}.outcome IN ('', 'unknown')",
+        params,
+    )
+    if begun_here == len(pairs):
+        return pairs
+    if len(pairs) == 1:
+        return []
     log = record.model._base_manager.using(alias)
     begun = set(log.filter(message__in=[m.pk for m, _ in pairs], outcome="").values_list("message_id", "fence"))
     return [(message, claim) for message, claim in pairs if (message.pk, claim.fence) in begun]
@@ -236,12 +244,12 @@ def _completion(model: Any, connection: Any, row: Mapping[str, Any]) -> tuple[st
     """Return the statement that writes how one attempt ended, and its parameters."""
     record, pk = model._meta.get_field("log").related_model._meta, model._meta.pk
     said = (row.get(name, "") for name in ("outcome", "code", "error", "provider_id"))
-    return (
+    sql = (
         f"UPDATE {record.db_table} SET ended_at = {now_sql(connection.vendor)},"  # noqa: S608
         " outcome = %s, code = %s, error = %s, provider_id = %s"
-        " WHERE message_id = %s AND fence = %s AND outcome IN ('', 'unknown')",
-        (*said, pk.get_db_prep_value(row["pk"], connection), row["fence"]),
+        " WHERE message_id = %s AND fence = %s AND outcome IN ('', 'unknown')"
     )
+    return sql, (*said, pk.get_db_prep_value(row["pk"], connection), row["fence"])
 
 
 # The receipt ----------------------------------------------------------------------------------------------------------

@@ -201,10 +201,10 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "contract", """            ORDER BY {index}\n""", "", CLAIMS, "tests/conformance/test_query_plans.py"
     ),
     "a claim that ignores leases": _in(
-        "contract", """({column["lease_expires_at"]} IS NULL OR""", "(TRUE OR", *_played("three_workers-call")
+        "contract", """f"{lease} IS NULL OR""", """f"TRUE OR""", *_played("three_workers-call")
     ),
     "a claim that ignores due times": _in(
-        "contract", """f"{column['due_at']} <= {now}",""", """f"{column['due_at']} IS NOT NULL",""", CLAIMS
+        "contract", """f"{column['due_at']} <= (SELECT {now})",""", """f"{column['due_at']} IS NOT NULL",""", CLAIMS
     ),
     "a claim of settled runs": _in(
         "contract", "params: list[Any] = [*machine.open]", "params: list[Any] = [machine.claimed, machine.done]", CLAIMS
@@ -223,9 +223,27 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "claims weighed by the planner": _in(
         "contract",
-        'return f"CASE WHEN {condition} THEN TRUE END"',
+        'return f"CASE WHEN {condition} THEN TRUE END IS NOT NULL"',
         "return condition",
         "tests/conformance/test_query_plans.py",
+    ),
+    "claims weighed by old statistics": _in(
+        "contract",
+        """f"{column['due_at']} <= (SELECT {now})",""",
+        """f"{column['due_at']} <= {now}",""",
+        "tests/conformance/test_query_plans.py",
+    ),
+    "a fork beside an open connection of the heartbeat": _in(
+        "heartbeat",
+        "if self._open and not self._held:",
+        "if False:",
+        "tests/durable/test_heartbeat.py::test_a_child_forked_right_after_a_run_inherits_no_connection_of_the_thread",
+    ),
+    "a message settled, its record not": _in(
+        "contract",
+        "beside AS ({sql})",
+        "beside AS (SELECT 1 WHERE {sql!r} = '')",
+        "tests/outbox/test_sending.py",
     ),
     # Decisions of staff ----------------------------------------------------------------------------------------------
     "a decision on a run that was not seen": _in(

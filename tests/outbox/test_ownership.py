@@ -7,7 +7,6 @@ import time
 
 import pytest
 from django.db import InterfaceError, OperationalError, connection, connections
-from django.db.backends.utils import CursorWrapper
 
 from durable import LostLease, outbox, sending
 from durable.attempt import Outcome, attempt
@@ -193,45 +192,42 @@ def test_a_blip_while_recording_never_sends_again(topic, far_side):
     assert Attempt.objects.get().outcome == "sent"
 
 
-@pytest.fixture
-def losing(monkeypatch):
-    """Carry the receipt out and lose the server's answer, once; return how often that is still to happen."""
+@contextlib.contextmanager
+def losing_an_answer(monkeypatch, error):
+    """Carry the receipt out and lose the server's answer, once; yield how often that is still to happen."""
+    wrapper, left = type(connections["default"]), [1]
+    commit = wrapper.commit
 
-    def lose(error) -> list[int]:
-        wrapper, left = type(connections["default"]), [1]
-        commit, execute = wrapper.commit, CursorWrapper.execute
+    def lost() -> None:
+        left[0] -= 1
+        raise error("no answer")
 
-        def lost(done: bool) -> None:
-            if done and left[0]:
-                left[0] -= 1
-                raise error("no answer")
+    def in_a_transaction(self):
+        with self.cursor() as cursor:
+            cursor.execute("SELECT status FROM durable_message")
+            settled = cursor.fetchone() == ("sent",)
+        commit(self)
+        if settled and left[0]:
+            lost()
 
-        def commit_and_lose(self):
-            with self.cursor() as cursor:
-                cursor.execute("SELECT status FROM durable_message")
-                settled = cursor.fetchone() == ("sent",)
-            commit(self)
-            lost(settled)
+    def alone(execute, sql, params, many, context):
+        answer = execute(sql, params, many, context)
+        if left[0] and sql.startswith("WITH mine AS (UPDATE"):
+            lost()
+        return answer
 
-        def execute_and_lose(self, sql, params=None):
-            answer = execute(self, sql, params)
-            lost('"settled_at" = ' in sql and not self.db.in_atomic_block)
-            return answer
-
-        monkeypatch.setattr(wrapper, "commit", commit_and_lose)
-        monkeypatch.setattr(CursorWrapper, "execute", execute_and_lose)
-        return left
-
-    return lose
+    monkeypatch.setattr(wrapper, "commit", in_a_transaction)
+    with connection.execute_wrapper(alone):
+        yield left
+    monkeypatch.undo()
 
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
-def test_a_commit_whose_answer_was_lost_is_read_from_the_receipt(topic, far_side, monkeypatch, losing, error):
+def test_a_commit_whose_answer_was_lost_is_read_from_the_receipt(topic, far_side, monkeypatch, error):
     outbox.post(topic(), {})
 
-    left = losing(error)
-    report = drain()
-    monkeypatch.undo()
+    with losing_an_answer(monkeypatch, error) as left:
+        report = drain()
 
     assert left == [0]
     assert report.outcomes == {Outcome.DONE: 1}
