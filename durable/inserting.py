@@ -78,7 +78,10 @@ def insert_many(runs: Sequence[Any], using: str, *, due_in: float = 0.0) -> set[
     fields = [field for field in _given_fields(model) if any(_is_given(field, run) for run in runs)]
     columns = [[field.get_db_prep_save(field.pre_save(run, True), connection) for run in runs] for field in fields]
     names, later = tuple(field.name for field in fields), [seconds_param(due_in)] if due_in else []
-    if connection.vendor == "postgresql" and len(runs) > 1:  # a text with a parameter for each value takes longer than all else
+    params: list[Any]
+    if (
+        connection.vendor == "postgresql" and len(runs) > 1
+    ):  # a text that names each value takes longer than all the rest
         params = [*later, *columns]
         sql = _insert_columns_sql(model, names, bool(due_in))
     else:

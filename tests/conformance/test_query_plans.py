@@ -59,7 +59,9 @@ def _crowd(subject: Subject, *, analyzed: str) -> None:
         _copies(cursor, subject, SETTLED, settled=True)
         if analyzed == "when one was due":
             _copies(cursor, subject, 1, settled=False)
+            cursor.execute("SET default_statistics_target = 1000")  # every row is looked at, so chance decides nothing
             cursor.execute(f"ANALYZE {table}")
+            cursor.execute("RESET default_statistics_target")
         _copies(cursor, subject, DUE, settled=False)
         if analyzed == "now":
             cursor.execute(f"ANALYZE {table}")

@@ -233,6 +233,12 @@ MUTANTS: Final[dict[str, Mutant]] = {
         """f"{column['due_at']} <= {now}",""",
         "tests/conformance/test_query_plans.py",
     ),
+    "a look weighed by old statistics": _in(
+        "runner",
+        """due_at__lte=Func(Now(), template="(SELECT %(expressions)s)"),""",
+        "due_at__lte=Now(),",
+        "tests/conformance/test_query_plans.py",
+    ),
     "a fork beside an open connection of the heartbeat": _in(
         "heartbeat",
         "if self._open and not self._held:",
