@@ -196,7 +196,7 @@ def test_no_page_of_the_list_reads_the_table(staff, monkeypatch, query):
 @pytest.mark.postgres
 def test_what_was_given_up_long_ago_is_not_looked_for_among_all_that_went_well_since(staff):
     many(20_000)
-    an_old_outage(200)
+    an_old_outage(4_000)
 
     _, statements = timed(staff, LIST + "?state=dead")
 
