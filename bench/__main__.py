@@ -24,7 +24,7 @@ def _codes(text: str) -> list[str]:
     codes = [part.strip().upper() for part in text.split(",") if part.strip()]
     for code in codes:
         if code in ELSEWHERE:
-            raise argparse.ArgumentTypeError(f"{code} ({ELSEWHERE[code]}) is not measured by this bench yet")
+            raise argparse.ArgumentTypeError(f"{code} is a script of its own: {ELSEWHERE[code]}")
         if code not in WORKLOADS:
             raise argparse.ArgumentTypeError(f"there is no workload {code}; there are {', '.join(WORKLOADS)}")
     if not codes:

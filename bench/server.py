@@ -80,8 +80,11 @@ class Server:
         """Create an empty database, dropping an old one of that name; return its URL."""
         self.drop_database(name)
         self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        parts = urlsplit(self.url)
-        return urlunsplit(parts._replace(path="/" + name))
+        return self.url_of(name)
+
+    def url_of(self, name: str) -> str:
+        """Return the URL of a database of this server."""
+        return urlunsplit(urlsplit(self.url)._replace(path="/" + name))
 
     def drop_database(self, name: str) -> None:
         self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))

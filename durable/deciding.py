@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from . import actions, waking
 from .clock import InSeconds
@@ -30,6 +31,7 @@ from .verdicts import (
     REJECTED,
     RESUMED,
     Ruling,
+    verb_word,
 )
 
 __all__ = ["approve", "may", "record", "reject", "resume", "taken_back_by"]
@@ -76,7 +78,7 @@ def may(plan: Any, by: Any, *, to_grant: bool = False) -> None:
         NotAllowed: saying what is missing.
     """
     if not getattr(by, "pk", None):
-        message = "Deciding about a plan takes a user who is signed in."
+        message = _("Deciding about a plan takes a user who is signed in.")
         raise NotAllowed(message)
     needed = [PERMISSION]
     if to_grant:
@@ -84,10 +86,11 @@ def may(plan: Any, by: Any, *, to_grant: bool = False) -> None:
         needed += dict.fromkeys(action.permission for action in found if action is not None and action.permission)
     missing = [name for name in needed if not by.has_perm(name)]
     if missing:
-        message = f"{_name_of(by)} may not decide about this plan: {', '.join(missing)} is missing."
+        facts = {"who": _name_of(by), "missing": ", ".join(missing)}
+        message = _("%(who)s may not decide about this plan: %(missing)s is missing.") % facts
         raise NotAllowed(message)
     if to_grant and plan.four_eyes and plan.proposer_id == _id_of(by):
-        message = f"{_name_of(by)} proposed this plan; somebody else must approve it."
+        message = _("%(who)s proposed this plan; somebody else must approve it.") % {"who": _name_of(by)}
         raise NotAllowed(message)
 
 
@@ -137,26 +140,28 @@ def _lost(plan: Any, source: str, seen: str) -> Ruling:
     plan.heal()
     last = plan.decisions.using(plan._state.db).order_by("pk").last()
     if plan.status == source and digest_of(plan) != seen:
-        why = "The plan is not what you were shown any more; read it again."
+        why = _("The plan is not what you were shown any more; read it again.")
         return Ruling(mine=False, verdict=plan.status, by="", at=None, sentence=why)
     if plan.status == source and digest_of(plan) != plan.digest:
-        why = "The plan is not what was proposed: its payload was changed. Propose it anew."
+        why = _("The plan is not what was proposed: its payload was changed. Propose it anew.")
         return Ruling(mine=False, verdict=plan.status, by="", at=None, sentence=why)
     if plan.status == EXPIRED:
-        why = f"The plan expired at {plan.expires_at:%Y-%m-%d %H:%M:%S} UTC; propose it anew."
+        at = f"{plan.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+        why = _("The plan expired at %(at)s; propose it anew.") % {"at": at}
         return Ruling(mine=False, verdict=EXPIRED, by="", at=plan.settled_at, sentence=why)
     if source == FAILED and plan.status == FAILED and taken_back_by(plan).exists():
-        why = "The plan is being taken back, so it cannot go on. Reject what takes it back first."
+        why = _("The plan is being taken back, so it cannot go on. Reject what takes it back first.")
         return Ruling(mine=False, verdict=FAILED, by="", at=None, sentence=why)
     if last is not None and last.verb in (APPROVED, REJECTED, RESUMED):
-        why = f"Already decided: {_sentence(last)}"
+        why = _("Already decided: %(sentence)s") % {"sentence": _sentence(last)}
         return Ruling(mine=False, verdict=last.verb, by=last.by, at=last.at, sentence=why)
-    why = f"The plan is {plan.status}; that can not be done to it."
+    why = _("The plan is %(status)s; that can not be done to it.") % {"status": verb_word(plan.status)}
     return Ruling(mine=False, verdict=plan.status, by="", at=None, sentence=why)
 
 
 def _sentence(decision: Any) -> str:
-    said = f"{decision.verb} by {decision.by} at {decision.at:%Y-%m-%d %H:%M:%S} UTC"
+    facts = {"verb": verb_word(decision.verb), "by": decision.by, "at": f"{decision.at:%Y-%m-%d %H:%M:%S} UTC"}
+    said = _("%(verb)s by %(by)s at %(at)s") % facts
     return f"{said} ({decision.reason})." if decision.reason else f"{said}."
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Case, F, Func, JSONField, Q, When
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from . import calls, explain, waking
 from .clock import InSeconds
@@ -34,7 +35,7 @@ def cancel(op: Any, *, by: Any) -> bool:
     noted, moved = _noted(op, "cancel", by), None
     with transaction.atomic(using=op._state.db):
         # Decided by what was read, written only where that is still so; else read again.
-        for _ in range(_PATIENCE):
+        for _try in range(_PATIENCE):
             moved = _cancel_as_it_stands(op, noted)
             if moved is not None:
                 break
@@ -78,7 +79,9 @@ def look_again(op: Any, *, by: Any) -> bool:
 def it_happened(op: Any, handle: str, *, by: Any) -> bool:
     """See `Operation.it_happened`."""
     if not isinstance(handle, str) or not handle.strip() or storable(handle, 4_000) != handle:
-        message = f"a handle is a text of 1 to 4000 characters, as the far side gave it, not {handle!r:.120}"
+        message = _("A handle is a text of 1 to 4000 characters, as the far side gave it, not %(handle)s.") % {
+            "handle": f"{handle!r:.120}"
+        }
         raise ValueError(message)
     kept: dict[str, Any] = {
         "handle": handle.strip(), "accepted_at": Now(), "accepted_by": _name(by), "accepted_fence": F("fence") + 1,
@@ -110,29 +113,45 @@ def nudge(op: Any) -> bool:
 
 def tell(op: Any, now: datetime) -> str:
     """Return one sentence on how it stands where nobody holds it; an empty one where the common sentence says it."""
-    last = f" Last: {op.last_error.splitlines()[0][:300]}" if op.last_error else ""
-    shows = f"the far side shows {op.far_status!r}" if op.far_status else "the far side has shown no status yet"
+    said = _how(op, now)
+    if said and op.last_error:
+        return said + " " + _("Last: %(error)s") % {"error": op.last_error.splitlines()[0][:300]}
+    return said
+
+
+def _how(op: Any, now: datetime) -> str:
+    shows = _("the far side has shown no status yet")
+    if op.far_status:
+        shows = _("the far side shows %(status)r") % {"status": op.far_status}
+    facts = {"at": f"{op.settled_at:%Y-%m-%d %H:%M:%S} UTC" if op.settled_at else "", "shows": shows}
     if op.status == "unknown":
-        return (
-            f"Unknown since {op.settled_at:%Y-%m-%d %H:%M:%S} UTC; {shows}. Nothing happens by itself. A person must decide: "
-            f"look again, it happened (with its handle), or it did not happen (it is begun again).{last}"
+        said = _(
+            "Unknown since %(at)s; %(shows)s. Nothing happens by itself. A person must decide: look again, it happened "
+            "(with its handle), or it did not happen (it is begun again)."
         )
+        return said % facts
     if op.status == "failed":
-        return f"Failed at {op.settled_at:%Y-%m-%d %H:%M:%S} UTC, says the far side; nothing happens by itself.{last}"
+        return _("Failed at %(at)s, says the far side; nothing happens by itself.") % facts
     if op.status == "canceled":
-        return f"Canceled at {op.settled_at:%Y-%m-%d %H:%M:%S} UTC; nothing happens by itself.{last}"
-    if op.status != "running" or op.lease_expires_at is not None:
-        return ""
+        return _("Canceled at %(at)s; nothing happens by itself.") % facts
+    return _over_there(op, now, facts) if op.status == "running" and op.lease_expires_at is None else ""
+
+
+def _over_there(op: Any, now: datetime, facts: dict[str, str]) -> str:
     why = op.standstill()
     if why:
-        return f"Held up: {why}; {shows}.{last}"
-    asked = (
-        " It was asked to stop." if op.cancel_sent_at else " It will be asked to stop." if op.cancel_asked_at else ""
-    )
-    doubt = "" if op.handle else " Nobody knows yet whether it was begun; it is looked for."
-    due = op.due_at is None or op.due_at <= now
-    next_look = "now due" if due else f"in {explain.duration(op.due_at - now)} (at {op.due_at:%H:%M:%S} UTC)"
-    return f"Running over there: {shows}; the next look is {next_look}.{asked}{doubt}{last}"
+        return _("Held up: %(why)s; %(shows)s.") % {"why": why, **facts}
+    said = _("Running over there: %(shows)s; the next look is now due.") % facts
+    if op.due_at is not None and op.due_at > now:
+        facts |= {"span": explain.duration(op.due_at - now), "time": f"{op.due_at:%H:%M:%S} UTC"}
+        said = _("Running over there: %(shows)s; the next look is in %(span)s (at %(time)s).") % facts
+    if op.cancel_sent_at:
+        said += " " + _("It was asked to stop.")
+    elif op.cancel_asked_at:
+        said += " " + _("It will be asked to stop.")
+    if not op.handle:
+        said += " " + _("Nobody knows yet whether it was begun; it is looked for.")
+    return said
 
 
 def when(text: str) -> datetime:
@@ -162,7 +181,8 @@ def _decide(
         other = type(op)._base_manager.using(op._state.db).filter(flight=given.get("flight")).first()
         if other is None:
             raise
-        message = f"{op}: another operation has taken its place meanwhile: {other} is {other.status}. Wait for it."
+        message = _("%(run)s: another operation has taken its place meanwhile: %(other)s is %(status)s. Wait for it.")
+        message %= {"run": op, "other": other, "status": other.status}
         raise AlreadyInFlight(message, other) from error
     op.refresh_from_db()
     if moved:

@@ -18,6 +18,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import Now
 
 from . import clock, kinds
+from .acknowledging import was_acknowledged
 from .clock import InSeconds
 from .standing import is_stuck_sql, trouble
 
@@ -56,7 +57,8 @@ class Figures:
     foreign: int = 0  # open, with steps that this code does not know
     undecided: int = 0  # open, and no worker may take it until a person decides
     dead: int = 0
-    dead_newest: datetime | None = None
+    dead_newest: datetime | None = None  # of those that nobody has looked at
+    unseen: int = 0  # of the dead: nobody has looked at them and left them so
     oldest_due: datetime | None = None
     is_capped: bool = False  # there are more open ones than were looked at
     held: list[Holding] = field(default_factory=list)
@@ -82,6 +84,7 @@ class Figures:
             "stuck": self.stuck,
             "needs_decision": self.undecided,
             "dead": self.dead,
+            "unseen": self.unseen,
             "oldest_due": self.oldest_due.isoformat() if self.oldest_due else None,
             "settled_last_hour": sum(self.settled[-60:]),
             "failed_last_hour": sum(self.failed[-60:]),
@@ -90,7 +93,7 @@ class Figures:
 
 
 def of_kind(model: type[Any]) -> Figures:
-    """Return the figures of one kind. Six statements at the most, however large the table."""
+    """Return the figures of one kind. Eight statements at the most, however large the table."""
     using, machine = kinds.alias_of(model), model.MACHINE
     rows = kinds.rows_of(model).order_by()
     found = Figures(model=model, now=clock.read(connections[using]))
@@ -140,9 +143,11 @@ def _look_at_held(found: Figures, rows: QuerySet[Any], window: QuerySet[Any], ma
 
 def _look_at_trouble(found: Figures, rows: QuerySet[Any], machine: Any) -> None:
     dead = rows.filter(trouble(machine), settled_at__isnull=False).order_by("-settled_at")
-    counts = dead[:MOST].aggregate(dead=Count("pk"), newest=Max("settled_at"))
-    found.dead, found.dead_newest = counts["dead"], counts["newest"]
+    found.dead = dead[:MOST].count()
     if found.dead:
+        unseen = dead.exclude(was_acknowledged(found.model, rows.db))[:MOST]
+        counts = unseen.aggregate(unseen=Count("pk"), newest=Max("settled_at"))
+        found.unseen, found.dead_newest = counts["unseen"], counts["newest"]
         lately = dead.filter(settled_at__gt=InSeconds(-DAY * 60))
         found.failed, _ = _per_minute(lately, rows.db)
 

@@ -16,6 +16,7 @@ from django.db import connections, models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from . import clock, explain, pauses, sending, topics
 from .attempt import Outcome, attempt
@@ -54,7 +55,7 @@ class Message(Run):
     PATIENT: ClassVar[bool] = True
     DUE_ORDER: ClassVar[tuple[str, ...]] = ("topic", "due_at")
 
-    topic = models.CharField(max_length=100, editable=False)
+    topic = models.CharField(gettext_lazy("topic"), max_length=100, editable=False)
     key = models.CharField(max_length=200, editable=False)
     payload = models.JSONField(editable=False)
     ordering_key = models.CharField(max_length=200, blank=True, default="", editable=False)
@@ -64,6 +65,8 @@ class Message(Run):
     due_at = models.DateTimeField(null=True, db_default=Now(), editable=False)
 
     class Meta:
+        verbose_name = gettext_lazy("message")
+        verbose_name_plural = gettext_lazy("messages")
         # Only one index begins with the topic: offered another, a planner without statistics claims by that, and sorts.
         constraints = [models.UniqueConstraint(fields=["key", "topic"], name="durable_message_key")]
         indexes = [

@@ -1,5 +1,6 @@
 """The models of `durable`, in one place to import them from."""
 
+from .acknowledging import Acknowledgement
 from .jobs import Job, JobManager
 from .messages import Attempt, Message
 from .operations import Operation
@@ -10,5 +11,6 @@ from .syncing import Pass
 from .workers import Worker
 
 __all__ = [
-    "Attempt", "Decision", "Job", "JobManager", "Message", "Operation", "Pass", "Plan", "PlanReceipt", "Topic", "Worker",
+    "Acknowledgement", "Attempt", "Decision", "Job", "JobManager", "Message", "Operation", "Pass", "Plan", "PlanReceipt",
+    "Topic", "Worker",
 ]  # fmt: skip

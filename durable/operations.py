@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 from django.db import connections, models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from . import calls, clock, decisions, explain, watching
 from .attempt import attempt
@@ -60,7 +62,7 @@ class Operation(Run):
     in_hand: str = ""
     left: Mapping[str, Any] = MappingProxyType({})
 
-    kind = models.CharField(max_length=100, editable=False)
+    kind = models.CharField(gettext_lazy("kind"), max_length=100, editable=False)
     key = models.CharField(max_length=200, editable=False)
     payload = models.JSONField(editable=False)
     one_at_a_time = models.CharField(max_length=200, blank=True, default="", editable=False)
@@ -74,7 +76,7 @@ class Operation(Run):
     accepted_fence = models.BigIntegerField(null=True, editable=False)
     accepted_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     handle = models.TextField(blank=True, default="", editable=False)
-    far_status = models.CharField(max_length=100, blank=True, default="", editable=False)
+    far_status = models.CharField(gettext_lazy("far status"), max_length=100, blank=True, default="", editable=False)
     seen = models.JSONField(default=list, editable=False)
     result = models.JSONField(null=True, editable=False)
     watched_since = models.DateTimeField(null=True, editable=False)
@@ -84,6 +86,8 @@ class Operation(Run):
     decisions = models.JSONField(default=list, editable=False)
 
     class Meta:
+        verbose_name = gettext_lazy("operation")
+        verbose_name_plural = gettext_lazy("operations")
         constraints = [models.UniqueConstraint(fields=["key", "kind"], name="durable_operation_key")]
         indexes = [
             models.Index(fields=["kind", "due_at"], condition=Q(due_at__isnull=False), name="durable_operation_due"),
@@ -194,7 +198,9 @@ class Operation(Run):
 
     def standstill(self) -> str:
         """Return why no worker may take it though it is open, or an empty string."""
-        return "" if calls.find(self.kind) else f"no class of the kind {self.kind!r} is in this code; it waits for code"
+        if calls.find(self.kind):
+            return ""
+        return _("no class of the kind %(kind)r is in this code; it waits for code that has it") % {"kind": self.kind}
 
     @classmethod
     def staff_decisions(cls) -> tuple[Decision, ...]:

@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from . import actions, deciding, explain, healing, proposing, records, staff
 from .attempt import attempt
@@ -70,11 +72,11 @@ class Plan(Run):
     title = models.CharField(max_length=200, blank=True, default="", editable=False)
     steps = models.JSONField(editable=False)
     digest = models.CharField(max_length=64, editable=False)
-    risk = models.CharField(max_length=10, editable=False)
+    risk = models.CharField(gettext_lazy("risk"), max_length=10, editable=False)
     four_eyes = models.BooleanField(default=False, editable=False)
     # Names, not foreign keys: a plan and its decisions outlive the accounts of those who made them.
     proposer_id = models.CharField(max_length=100, blank=True, default="", editable=False)
-    proposer = models.CharField(max_length=200, blank=True, default="", editable=False)
+    proposer = models.CharField(gettext_lazy("proposer"), max_length=200, blank=True, default="", editable=False)
     expires_at = models.DateTimeField(editable=False)
     cause = models.CharField(max_length=16, blank=True, default="", editable=False)
     compensates = models.ForeignKey(
@@ -83,6 +85,8 @@ class Plan(Run):
     status = models.CharField(max_length=16, default=PENDING, editable=False)
 
     class Meta:
+        verbose_name = gettext_lazy("plan")
+        verbose_name_plural = gettext_lazy("plans")
         permissions = [("approve_plan", "Can approve, reject and resume plans")]
         indexes = [
             models.Index(fields=["created_at"], condition=Q(status=PENDING), name="durable_plan_undecided"),
@@ -90,7 +94,7 @@ class Plan(Run):
         ]
 
     def __str__(self) -> str:
-        return f"plan {self.title or self.key or self.pk}"
+        return f"{self._meta.verbose_name} {self.title or self.key or self.pk}"
 
     # What users call ---------------------------------------------------------------------------------------------
 
@@ -151,7 +155,7 @@ class Plan(Run):
                 f"{self}: run() was called inside a transaction, so its receipts could vanish with it. Call it after."
             )
             raise InsideTransaction(message)
-        for _ in range(_LOOKS):
+        for _look in range(_LOOKS):
             taken = self._claim(using)
             if taken:
                 attempt(*taken[0])
@@ -212,13 +216,16 @@ class Plan(Run):
     def standstill(self) -> str:
         """Return why no worker may take the plan though it has not ended, or an empty string."""
         if self.status == PENDING:
-            return f"it waits for somebody to approve or reject it, until {self.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+            until = f"{self.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+            return _("it waits for somebody to approve or reject it, until %(until)s") % {"until": until}
         missing = sorted({step["action"] for step in self.steps if actions.find(step["action"]) is None})
-        return f"no action {', '.join(missing)} in this code; it waits for code that has it" if missing else ""
+        if not missing:
+            return ""
+        return _("no action %(names)s in this code; it waits for code that has it") % {"names": ", ".join(missing)}
 
     @classmethod
     def staff_decisions(cls) -> tuple[staff.Decision, ...]:
-        return staff.of_plans((EXECUTED, FAILED))
+        return staff.of_plans(cls.MACHINE, (EXECUTED, FAILED))
 
     # What the machinery calls ------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, router, transaction
+from django.utils.translation import gettext as _
 
 from . import actions, deciding, payloads
 from .clock import InSeconds
@@ -22,7 +23,7 @@ from .durations import seconds_of
 from .errors import DurableError, KeyConflict, NotProposed, Refused, text_of
 from .freezing import digest_of, frozen
 from .run import clean_text
-from .verdicts import COMPENSATED, EXPIRED, OK, PENDING, PROPOSED, REJECTED, Issue
+from .verdicts import COMPENSATED, EXPIRED, OK, PENDING, PROPOSED, REJECTED, Issue, verb_word
 
 __all__ = ["compensate", "propose"]
 
@@ -76,7 +77,9 @@ def compensate(plan: Any, *, by: Any, expires_in: float | timedelta | None) -> A
 
 def _compensate(plan: Any, by: Any, expires_in: float | timedelta | None) -> Any:
     if plan.settled_at is None:
-        message = f"{plan} is {plan.status}; only what has ended can be compensated"
+        message = _("%(plan)s is %(status)s; only what has ended can be compensated") % {
+            "plan": plan, "status": verb_word(plan.status),
+        }  # fmt: skip
         raise NotProposed([Issue(position=None, place="", message=message)])
     before = list(type(plan)._base_manager.using(plan._state.db).filter(compensates=plan).order_by("pk"))
     for one in before:
@@ -92,9 +95,12 @@ def _compensate(plan: Any, by: Any, expires_in: float | timedelta | None) -> Any
     left = [position for position in sorted(done, reverse=True) if position not in undone]
     able = [position for position in left if _undo_of(plan, done[position]) is not None]
     if not able:
-        message = "nothing of it can be taken back: " + (
-            "no step happened" if not done else "what happened has no undo" if left else "it is taken back already"
-        )
+        if not done:
+            message = _("nothing of it can be taken back: no step happened")
+        elif left:
+            message = _("nothing of it can be taken back: what happened has no undo")
+        else:
+            message = _("nothing of it can be taken back: it is taken back already")
         raise NotProposed([Issue(position=None, place="", message=message)])
     steps = [_undo_of(plan, done[position]) for position in able]
     return propose(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import kinds
+from .acknowledging import forget
 from .clock import InSeconds
 
 __all__ = ["parse_age", "prune"]
@@ -59,5 +60,6 @@ def prune(
         # Conditions again: a run that staff sent back to work meanwhile is not ours to delete.
         deleted, per_model = old.filter(pk__in=batch).delete()
         total += per_model.get(model._meta.label, deleted)
+        forget(model, batch, old.db)
         if on_batch is not None:
             on_batch(deleted)

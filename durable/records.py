@@ -8,8 +8,9 @@ from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
-from .verdicts import OK, StepReceipt
+from .verdicts import OK, StepReceipt, verb_word
 
 __all__ = ["Decision", "PlanReceipt", "as_json", "told"]
 
@@ -66,7 +67,12 @@ class Decision(models.Model):
     reason = models.TextField(blank=True, default="", editable=False)
 
     def __str__(self) -> str:
-        return f"{self.verb} by {self.by}"
+        return _("%(verb)s by %(by)s") % {"verb": self.word, "by": self.by}
+
+    @property
+    def word(self) -> str:
+        """The verb, as a person says it."""
+        return verb_word(self.verb)
 
 
 def told(position: int, step: dict[str, Any], receipt: Any) -> StepReceipt:

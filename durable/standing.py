@@ -15,8 +15,8 @@ from .clock import InSeconds
 from .conf import setting
 from .owner import is_gone
 
-__all__ = ["MANY_ATTEMPTS", "WORDS", "Standing", "is_stuck", "is_stuck_sql", "patience_of", "standing", "status_word",
-           "trouble", "word"]  # fmt: skip
+__all__ = ["MANY_ATTEMPTS", "WORDS", "Standing", "bad_endings", "is_stuck", "is_stuck_sql", "patience_of", "standing",
+           "status_word", "trouble", "word"]  # fmt: skip
 
 #: So many attempts without a receipt between them, and it is told to somebody even where the budget has no end.
 MANY_ATTEMPTS = 5
@@ -92,7 +92,8 @@ def word(run: Any, now: datetime) -> str:
 def status_word(machine: Any, status: str) -> str:
     """Return a terminal status, or one that no worker takes runs from, as a person says it."""
     known = {machine.done: WORDS[Standing.DONE], machine.dead: WORDS[Standing.DEAD]}
-    return str(_STATUSES.get(status) or known.get(status) or status.capitalize())
+    other = status.capitalize() if status in machine.terminal else WORDS[Standing.DECISION]
+    return str(_STATUSES.get(status) or known.get(status) or other)
 
 
 def patience_of() -> timedelta:
@@ -128,5 +129,9 @@ def trouble(machine: Any) -> Q:
 
     Each has an error, and an index holds the settled runs that have one: millions that went well cost the look nothing.
     """
-    bad = {machine.dead, "failed"} & machine.terminal
-    return Q(status__in=sorted(bad), due_at__isnull=True) & ~Q(last_error="")
+    return Q(status__in=bad_endings(machine), due_at__isnull=True) & ~Q(last_error="")
+
+
+def bad_endings(machine: Any) -> list[str]:
+    """Return the terminal statuses that a person must look at. Whoever settles a run so writes down why."""
+    return sorted({machine.dead, "failed"} & machine.terminal)

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 from django.db import Error, connections, models, router
 from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from . import clock, explain, signals, syncs, waking
 from .attempt import attempt
@@ -39,7 +41,7 @@ from .owner import current, label_of
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure
 from .staff import Decision, of_passes
 
-__all__ = ["Pass"]
+__all__ = ["Pass", "counted"]
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 
@@ -80,10 +82,11 @@ class Pass(Run):
     summary_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
-        verbose_name_plural = "passes"
+        verbose_name = gettext_lazy("pass")
+        verbose_name_plural = gettext_lazy("passes")
 
     def __str__(self) -> str:
-        return f"pass {self.key}"
+        return f"{self._meta.verbose_name} {self.key}"
 
     # What users call ---------------------------------------------------------------------------------------------
 
@@ -134,25 +137,31 @@ class Pass(Run):
 
     def standstill(self) -> str:
         """Return why no worker may take it though it is open, or an empty string."""
-        return "" if syncs.find(self.key) else f"no pass {self.key!r} is in this code; it waits for code that has it"
+        if syncs.find(self.key):
+            return ""
+        return _("no pass %(key)r is in this code; it waits for code that has it") % {"key": self.key}
 
     @classmethod
     def staff_decisions(cls) -> tuple[Decision, ...]:
         return of_passes(cls.MACHINE)
 
     def in_a_sentence(self, now: Any) -> str:
-        last = f" {_told(self.summary, self.summary_at)}" if self.summary else " It has never come to its end."
-        so_far = _counted(self.tally)
+        last = _told(self.summary, self.summary_at) if self.summary else _("It has never come to its end.")
+        so_far = counted(self.tally)
+        if self.status == DONE:
+            return _("Done; it is made again at the next boot, or when it is asked for.") + f" {last}"
         if self.status in self.MACHINE.terminal:
-            again = "it is made again at the next boot, or when it is asked for."
-            return f"{'Done' if self.status == DONE else 'Failed'}; {again}{last}"
+            return _("Failed; it is made again at the next boot, or when it is asked for.") + f" {last}"
         if self.status == RUNNING and self.lease_expires_at is not None and self.lease_expires_at > now:
-            return f"Running: {self.owner.partition(' ')[0]} is at it, so far {so_far}.{last}"
+            facts = {"who": self.owner.partition(" ")[0], "counts": so_far}
+            return _("Running: %(who)s is at it, so far %(counts)s.") % facts + f" {last}"
         why = self.standstill()
         if why:
-            return f"Held up: {why}.{last}"
-        stopped = f" Last: {self.last_error.splitlines()[0][:200]}" if self.last_error else ""
-        return f"Waiting: the next worker or boot pass goes on with it, so far {so_far}.{last}{stopped}"
+            return _("Held up: %(why)s.") % {"why": why} + f" {last}"
+        said = _("Waiting: the next worker or boot pass goes on with it, so far %(counts)s.") % {"counts": so_far}
+        if self.last_error:
+            last += " " + _("Last: %(error)s") % {"error": self.last_error.splitlines()[0][:200]}
+        return f"{said} {last}"
 
     # What the machinery calls ------------------------------------------------------------------------------------
 
@@ -323,15 +332,19 @@ def _nothing_yet() -> dict[str, Any]:
     return {"synced": 0, "changed": 0, "failed": 0, "errors": []}
 
 
-def _counted(tally: Mapping[str, Any]) -> str:
-    return f"{tally.get('synced', 0)} synced, {tally.get('changed', 0)} changed, {tally.get('failed', 0)} failed"
+def counted(tally: Mapping[str, Any]) -> str:
+    """Return what was counted, in words."""
+    counts = {name: tally.get(name, 0) for name in ("synced", "changed", "failed")}
+    return _("%(synced)s synced, %(changed)s changed, %(failed)s failed") % counts
 
 
 def _told(summary: Mapping[str, Any], at: Any) -> str:
-    when = f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else "an unknown time"
+    when = f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else _("an unknown time")
     errors = "; ".join(f"{one['row']}: {one['type']}: {_line(one['message'])}" for one in summary["errors"][:3])
-    took = "" if summary.get("took") is None else f" in {summary['took']:g} s"
-    return f"Last time it ended at {when}{took}: {_counted(summary)}{f' ({errors})' if errors else ''}."
+    facts = {"when": when, "counts": counted(summary) + (f" ({errors})" if errors else "")}
+    if summary.get("took") is None:
+        return _("Last time it ended at %(when)s: %(counts)s.") % facts
+    return _("Last time it ended at %(when)s in %(took)s s: %(counts)s.") % {**facts, "took": f"{summary['took']:g}"}
 
 
 def _line(text: str) -> str:

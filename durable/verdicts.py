@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from django.utils.translation import pgettext_lazy
+
 from .run import Receipt
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "Ruling",
     "StepReceipt",
     "Target",
+    "verb_word",
 ]
 
 # Statuses of a plan.
@@ -59,8 +62,27 @@ PROPOSED: Final = "proposed"
 RESUMED: Final = "resumed"
 COMPENSATED: Final = "compensated"
 
+#: Statuses and decisions in the language of whoever reads; what is kept is the English word.
+_WORDS: Final = {
+    PENDING: pgettext_lazy("plan", "pending"),
+    APPROVED: pgettext_lazy("plan", "approved"),
+    EXECUTING: pgettext_lazy("plan", "executing"),
+    EXECUTED: pgettext_lazy("plan", "executed"),
+    FAILED: pgettext_lazy("plan", "failed"),
+    REJECTED: pgettext_lazy("plan", "rejected"),
+    EXPIRED: pgettext_lazy("plan", "expired"),
+    PROPOSED: pgettext_lazy("plan", "proposed"),
+    RESUMED: pgettext_lazy("plan", "resumed"),
+    COMPENSATED: pgettext_lazy("plan", "compensated"),
+}
+
 #: What a person needs to decide anything about plans.
 PERMISSION: Final = "durable.approve_plan"
+
+
+def verb_word(verb: str) -> str:
+    """Return a status of a plan, or a decision about one, as a person says it."""
+    return str(_WORDS.get(verb, verb))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

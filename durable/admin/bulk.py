@@ -87,7 +87,9 @@ class Bulk:
         if left:
             count = sum(len(those) for those in left.values())
             parts = [f"{why}: {', '.join(those[:_NAMED])}" for why, those in left.items()]
-            note = _("%(count)s left as they were. %(parts)s.") % {"count": count, "parts": "; ".join(parts)}
+            note = ngettext(
+                "%(count)s left as it was. %(parts)s.", "%(count)s left as they were. %(parts)s.", count
+            ) % {"count": count, "parts": "; ".join(parts)}
             self.message_user(request, note, messages.WARNING)  # type: ignore[attr-defined]
         if len(runs) > MOST:
             note = _("Only the first %(most)s were looked at; choose again for the others.") % {"most": MOST}

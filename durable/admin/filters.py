@@ -1,7 +1,9 @@
 """
-Filters: lists of runs by where they stand, who holds them, and when they began. Each says what its index can find.
+Filters: lists of runs by where they stand, who holds them, and when they began. Each says which index has what it finds.
 
 Open runs are those with a due time, and one index holds them; the ids' own time makes a day a range of the primary key.
+A list in the order of that index begins at once. In any other order the database may walk past millions of settled runs
+to the first that fits, wherever those that fit are all old.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from durable import topics
-from durable.standing import WORDS, Standing, is_stuck_sql, status_word
+from durable.acknowledging import was_acknowledged
+from durable.standing import WORDS, Standing, bad_endings, is_stuck_sql, status_word, trouble
 
 __all__ = ["BegunFilter", "LeaseFilter", "StandingFilter", "StepFilter", "TopicFilter"]
 
+_OPEN_ONES = ("open", "stuck", "due", "waiting", "running", "lapsed")
 _OPEN = Q(due_at__isnull=False)
 _REMOTE = Q(lease_expires_at__isnull=True, owner="")
 _LAPSED = Q(lease_expires_at__isnull=True) & ~Q(owner="") | Q(lease_expires_at__lte=Now())
@@ -34,6 +38,18 @@ class StandingFilter(admin.SimpleListFilter):
     title = gettext_lazy("state")
     parameter_name = "state"
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The order of the index that has what was chosen; empty where none has."""
+        if self.value() in _OPEN_ONES:
+            return self.due_order
+        return ("-settled_at",) if self.value() in ("trouble", *self.bad) else ()
+
+    def __init__(self, request: HttpRequest, params: Any, model: type[Any], model_admin: Any) -> None:
+        super().__init__(request, params, model, model_admin)
+        self.due_order: tuple[str, ...] = model.DUE_ORDER
+        self.bad = bad_endings(model.MACHINE)
+
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return the words, open ones first."""
         machine = model_admin.model.MACHINE
@@ -41,6 +57,7 @@ class StandingFilter(admin.SimpleListFilter):
         return [
             ("open", _("All open")),
             ("stuck", _("Stuck")),
+            ("trouble", _("Given up, and nobody has looked")),
             *((name, WORDS[Standing(name)]) for name in ("due", "waiting", "running", "lapsed")),
             *((status, status_word(machine, status)) for status in statuses),
             (machine.done, status_word(machine, machine.done)),
@@ -51,6 +68,8 @@ class StandingFilter(admin.SimpleListFilter):
         machine, value = queryset.model.MACHINE, self.value()
         if not value:
             return queryset
+        if value == "trouble":
+            return queryset.filter(trouble(machine)).exclude(was_acknowledged(queryset.model, queryset.db))
         conditions = {
             "open": _OPEN,
             "stuck": is_stuck_sql(machine),
@@ -58,13 +77,21 @@ class StandingFilter(admin.SimpleListFilter):
             "waiting": _OPEN & Q(status=machine.waiting, due_at__gt=Now()),
             "running": _OPEN & Q(status=machine.claimed) & (Q(lease_expires_at__gt=Now()) | _REMOTE),
             "lapsed": _OPEN & Q(status=machine.claimed) & _LAPSED,
-            # Given up always with an error, and an index holds the settled runs that have one.
-            machine.dead: Q(status=machine.dead, due_at__isnull=True) & ~Q(last_error=""),
+            # Such a run always has an error, and an index holds the settled runs that have one.
+            **{status: Q(status=status, due_at__isnull=True) & ~Q(last_error="") for status in self.bad},
         }
         return queryset.filter(conditions.get(value, Q(status=value)))
 
 
-class LeaseFilter(admin.SimpleListFilter):
+class _OfOpen(admin.SimpleListFilter):
+    """What only open runs can be."""
+
+    def __init__(self, request: HttpRequest, params: Any, model: type[Any], model_admin: Any) -> None:
+        super().__init__(request, params, model, model_admin)
+        self.order: tuple[str, ...] = model.DUE_ORDER if self.value() else ()
+
+
+class LeaseFilter(_OfOpen):
     """By whether somebody holds them."""
 
     title = gettext_lazy("lease")
@@ -85,7 +112,7 @@ class LeaseFilter(admin.SimpleListFilter):
         return queryset.filter(_OPEN, conditions[value]) if value in conditions else queryset
 
 
-class StepFilter(admin.SimpleListFilter):
+class StepFilter(_OfOpen):
     """By the step that open runs are at. For shapes whose steps are columns."""
 
     title = gettext_lazy("step")

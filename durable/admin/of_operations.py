@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from durable.redacting import without_secrets
+from durable.syncing import counted
 
 from .filters import BegunFilter, LeaseFilter, StandingFilter
 from .page import Made, Panel
@@ -61,9 +64,10 @@ class PassAdmin(RunAdmin):
     list_fields: ClassVar[tuple[str, ...]] = ("summary", "summary_at", "tally")
     list_filter: ClassVar[Any] = (StandingFilter,)
 
+    @admin.display(description=gettext_lazy("the last pass"))
     def counted(self, run: Any) -> str:
         """Return what the last pass counted."""
-        return ", ".join(f"{name} {value}" for name, value in run.summary.items() if isinstance(value, int)) or "–"
+        return counted(run.summary) if run.summary else "–"
 
     def panels(self, request: HttpRequest, run: Any) -> list[Panel]:
         """Add what this pass has counted, and the last that came to its end."""

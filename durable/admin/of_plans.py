@@ -65,7 +65,7 @@ class PlanAdmin(RunAdmin):
     def decisions_made(self, run: Any) -> list[Made]:
         """Return the plan's own record, which outlives accounts."""
         return [
-            Made(at=one.at, by=one.by, said=f"{one.verb}{': ' if one.reason else ''}{one.reason}")
+            Made(at=one.at, by=one.by, said=f"{one.word}{': ' if one.reason else ''}{one.reason}")
             for one in run.decisions.order_by("-pk")
         ]
 

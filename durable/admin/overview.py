@@ -58,16 +58,16 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         *_pauses(found),
         *(Problem(text=text, address=address) for text, address, bad in notices if bad),
     ]
-    lines = [_line(one, request) for one in found if one.open or one.dead or one.last_settled or one.undecided]
+    busy: list[Figures] = []
+    quiet: list[Figures] = []
+    for one in found:
+        (busy if one.open or one.dead or one.undecided or one.last_settled else quiet).append(one)
+    lines = [_line(one, request) for one in busy]
     return {
         "problems": problems,
         "all_clear": "" if problems else _all_clear(found),
         "lines": sorted(lines, key=lambda line: (not line["is_bad"], -line["figures"].open)),
-        "quiet": [
-            one.model._meta.verbose_name_plural
-            for one in found
-            if not (one.open or one.dead or one.undecided or one.last_settled)
-        ],
+        "quiet": [one.model._meta.verbose_name_plural for one in quiet],
         "listed": [line for one in found if one.model.LISTED for line in _each(one, request)],
         "workers": staff,
         "notices": [(text, address) for text, address, bad in notices if not bad],
@@ -81,21 +81,24 @@ def overview(request: HttpRequest) -> dict[str, Any]:
 
 def _problems(one: Figures, request: HttpRequest) -> list[Problem]:
     found, name, more = [], capfirst(one.model._meta.verbose_name_plural), "+" if one.is_capped else ""
-    if one.dead:
+    if one.unseen:
         said = ngettext(
             "%(kind)s: %(count)s was given up, %(span)s ago; it needs a decision.",
             "%(kind)s: %(count)s were given up, the newest %(span)s ago; they need a decision.",
-            one.dead,
+            one.unseen,
         )
         facts = {
             "kind": name,
-            "count": f"{one.dead}{'+' if one.dead >= figures.MOST else ''}",
+            "count": f"{one.unseen}{'+' if one.unseen >= figures.MOST else ''}",
             "span": duration(one.now - (one.dead_newest or one.now)),
         }
-        found.append(Problem(text=said % facts, address=_list(one.model, request, one.model.MACHINE.dead)))
+        found.append(Problem(text=said % facts, address=_list(one.model, request, "trouble")))
     if one.undecided:
-        said = _("%(kind)s: %(count)s wait for a decision.") % {"kind": name, "count": one.undecided}
-        found.append(Problem(text=said, address=_list(one.model, request)))
+        said = ngettext(
+            "%(kind)s: %(count)s waits for a decision.", "%(kind)s: %(count)s wait for a decision.", one.undecided
+        )
+        facts = {"kind": name, "count": f"{one.undecided}{'+' if one.undecided >= figures.MOST else ''}"}
+        found.append(Problem(text=said % facts, address=_list(one.model, request)))
     if one.stuck:
         said = ngettext(
             "%(kind)s: %(count)s is stuck: due or lapsed for long, or tried many times.",
@@ -105,7 +108,11 @@ def _problems(one: Figures, request: HttpRequest) -> list[Problem]:
         facts = {"kind": name, "count": f"{one.stuck}{more}"}
         found.append(Problem(text=said % facts, address=_list(one.model, request, "stuck")))
     if one.foreign:
-        said = _("%(kind)s: %(count)s have a step that this code does not know; they wait for code that does.")
+        said = ngettext(
+            "%(kind)s: %(count)s has a step that this code does not know; it waits for code that does.",
+            "%(kind)s: %(count)s have a step that this code does not know; they wait for code that does.",
+            one.foreign,
+        )
         facts = {"kind": name, "count": f"{one.foreign}{more}"}
         found.append(Problem(text=said % facts, address=_list(one.model, request, "open")))
     return found
@@ -122,11 +129,21 @@ def _nobody_works(found: list[Figures], staff: list[dict[str, Any]], now: dateti
     facts = {"count": count, "span": duration(now - min(overdue))}
     if seen:
         since = f"{max(seen):%Y-%m-%d %H:%M} UTC"
-        said = _("Nobody has reconciled since %(since)s: %(count)s runs are due, the oldest for %(span)s. ")
-        said %= {**facts, "since": since}
+        said = ngettext(
+            "Nobody has reconciled since %(since)s: %(count)s run is due, for %(span)s.",
+            "Nobody has reconciled since %(since)s: %(count)s runs are due, the oldest for %(span)s.",
+            count,
+        ) % {**facts, "since": since}
     else:
-        said = _("Nobody has ever reconciled here: %(count)s runs are due, the oldest for %(span)s. ") % facts
-    return [Problem(text=said + _("Start manage.py reconcile --watch."))]
+        said = (
+            ngettext(
+                "Nobody has ever reconciled here: %(count)s run is due, for %(span)s.",
+                "Nobody has ever reconciled here: %(count)s runs are due, the oldest for %(span)s.",
+                count,
+            )
+            % facts
+        )
+    return [Problem(text=said + " " + _("Start manage.py reconcile --watch."))]
 
 
 def _pauses(found: list[Figures]) -> list[Problem]:
@@ -180,7 +197,7 @@ def _line(one: Figures, request: HttpRequest) -> dict[str, Any]:
         "figures": one,
         "name": one.model._meta.verbose_name_plural,
         "address": _list(one.model, request),
-        "is_bad": bool(one.dead or one.stuck or one.undecided or one.foreign),
+        "is_bad": bool(one.unseen or one.stuck or one.undecided or one.foreign),
         "more": "+" if one.is_capped else "",
         "oldest": duration(one.now - one.oldest_due) if one.oldest_due else "–",
         "states": [
@@ -190,7 +207,7 @@ def _line(one: Figures, request: HttpRequest) -> dict[str, Any]:
                 (one.due, "due"),
                 (one.running, "running"),
                 (one.stuck, "stuck"),
-                (one.dead, one.model.MACHINE.dead),
+                (one.unseen, "trouble"),
             )
         ],
         "hour": sparkline(hour, bad_hour, _("the last hour")),

@@ -28,7 +28,7 @@ from .badges import badge
 from .bulk import Bulk
 from .filters import BegunFilter, LeaseFilter, StandingFilter, StepFilter
 from .ids import id_in
-from .paging import RunList, RunPaginator
+from .paging import FOUND, RunList, RunPaginator
 
 if TYPE_CHECKING:  # only the stubs know a parameter
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -77,7 +77,9 @@ class RunAdmin(Bulk, _ModelAdmin):
         pk = id_in(term)
         unique: bool = self.model._meta.get_field("key").unique
         by_key = Q(key__startswith=term) if unique else Q(key=term)
-        return queryset.filter(by_key | Q(pk=pk) if pk else by_key), False
+        # First which, in no order: asked for the newest that begin so, the database may look at each run for its key.
+        found = queryset.filter(by_key | Q(pk=pk) if pk else by_key).order_by().values_list("pk", flat=True)[:FOUND]
+        return queryset.filter(pk__in=list(found)), False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody: a run is started by the program that needs it."""

@@ -1,4 +1,4 @@
-"""What may be decided about an open run of any shape: try it at once, and take a lease from an owner that is gone."""
+"""What may be decided about a run of any shape: try it at once, take a lease from an owner that is gone, leave it so."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from django.apps import apps
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from durable.contract import Machine, hasten, release_early
 from durable.owner import is_gone, parse
-from durable.standing import Standing, standing
+from durable.standing import Standing, bad_endings, standing
 
 from .value import Asked, Decision, about_receipts, about_repeats
 
-__all__ = ["common", "next_worker"]
+__all__ = ["common", "leaving", "next_worker"]
 
 
 def next_worker() -> str:
@@ -41,6 +42,14 @@ def _hastened(run: Any, asked: Asked) -> bool:
 
 def _released(run: Any, asked: Asked) -> bool:
     return release_early(asked.seen.among(_row(run)), fence=asked.seen.fence, owner=run.owner)
+
+
+def _acknowledged(run: Any, asked: Asked) -> bool:
+    return bool(_acknowledgement().note(run, by=asked.by, reason=asked.reason, seen=asked.seen))
+
+
+def _acknowledgement() -> Any:
+    return apps.get_model("durable", "Acknowledgement")  # by its name: it knows runs, and every run knows this
 
 
 def _row(run: Any) -> Any:
@@ -75,7 +84,7 @@ def _begun(receipts: Sequence[Any]) -> list[Any]:
 
 
 def common(machine: Machine) -> tuple[Decision, ...]:
-    """Return both, for a shape with that machine."""
+    """Return them, for a shape with that machine."""
     hastened = Decision(
         name="run-now",
         label=gettext_lazy("Run now"),
@@ -101,7 +110,28 @@ def common(machine: Machine) -> tuple[Decision, ...]:
         needs_reason=True,
         grave=True,
     )
-    return (hastened, released)
+    return (hastened, released, leaving(machine))
+
+
+def leaving(machine: Machine, permission: str = "change") -> Decision:
+    """Return the decision that leaves a run given up, as one that somebody has looked at."""
+    return Decision(
+        name="acknowledge",
+        label=gettext_lazy("Leave it so"),
+        done=gettext_lazy("Looked at, and left so."),
+        sources=tuple(bad_endings(machine)),
+        when=lambda run, now: bool(run.last_error) and not _acknowledgement().covers(run),
+        carry_out=_acknowledged,
+        will=lambda run, receipts, now, step: [
+            _("It is no longer told as a problem on the overview, unless it is retried and given up again.")
+        ],
+        wont=lambda run, receipts, now, step: [
+            _("Nothing of the run changes: it stays settled as it is, and may still be retried."),
+            *about_receipts(receipts),
+        ],
+        permission=permission,
+        needs_reason=True,
+    )
 
 
 def _hasten_will(run: Any, receipts: Sequence[Any], now: datetime, step: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -67,8 +68,9 @@ def of_operations(machine: Machine) -> tuple[Decision, ...]:
         wont=lambda run, receipts, now, step: [_("What the far side has done already is not taken back.")],
         grave=True,
     )
-    hasten, release = common(machine)
-    return (again, happened, absent, hasten, release, cancel)
+    hasten, release, leave = common(machine)
+    # Not one of which nobody knows how it ended: that is settled by deciding it, not by looking.
+    return (again, happened, absent, hasten, release, cancel, replace(leave, sources=("failed",)))
 
 
 def _happened(run: Any, asked: Asked) -> Any:

@@ -9,7 +9,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from .common import next_worker
+from durable.contract import Machine
+
+from .common import leaving, next_worker
 from .value import Decision, about_receipts
 
 __all__ = ["of_plans"]
@@ -17,7 +19,7 @@ __all__ = ["of_plans"]
 _PERMISSION = "durable.approve_plan"
 
 
-def of_plans(settled: Sequence[str]) -> tuple[Decision, ...]:
+def of_plans(machine: Machine, settled: Sequence[str]) -> tuple[Decision, ...]:
     """Return what may be decided about plans; `settled`: the statuses after which one can be taken back."""
     approve = Decision(
         name="approve",
@@ -74,7 +76,7 @@ def of_plans(settled: Sequence[str]) -> tuple[Decision, ...]:
         permission=_PERMISSION,
         shows=lambda run: str(run.digest),
     )
-    return (approve, reject, resume, compensate)
+    return (approve, reject, resume, compensate, leaving(machine, _PERMISSION))
 
 
 def _approve_will(run: Any, receipts: Sequence[Any], now: datetime, step: str) -> list[str]:

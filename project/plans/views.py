@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from durable import plans
 from durable.models import Plan
-from durable.verdicts import PERMISSION
+from durable.verdicts import PERMISSION, verb_word
 
 from .asking import plan_for
 from .telling import tell
@@ -28,6 +28,8 @@ def plan_list(request: HttpRequest) -> HttpResponse:
     mine = Q() if request.user.has_perm(PERMISSION) else Q(proposer_id=str(request.user.pk))
     found = list(Plan.objects.filter(mine).order_by("-created_at").defer("steps", "failures")[:50])
     found.sort(key=lambda plan: plan.status != "pending")
+    for one in found:
+        one.word = verb_word(one.status)
     return render(request, "plans/list.html", {"plans": found})
 
 

@@ -11,7 +11,7 @@ from bench.workloads import WORKLOADS
     ("given", "said"),
     [
         (["--only", "W42"], "there is no workload W42"),
-        (["--only", "W7"], "not measured by this bench yet"),
+        (["--only", "W7"], "W7 is a script of its own: document save and history: bench/documents_save.py"),
         (["--only", ","], "name at least one workload"),
         (["--contenders", "nobody"], "there is no contender 'nobody'"),
         (["--rounds", "none"], "no number of rounds"),

@@ -8,6 +8,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from durable.admin import paging, runs
+from durable.clock import InSeconds
 from durable.models import Message
 from project.accounts.models import AccountDeletion
 
@@ -162,27 +164,75 @@ def plans(statements):
     return told
 
 
-PAGES = ["", "?state=dead", "?state=open", "?state=stuck", "?state=due", "?lease=held", "?step=delete_files",
-         "?q=many:777", "?begun=2026"]  # fmt: skip
+PAGES = ["", "?state=dead", "?state=open", "?state=stuck", "?state=due", "?state=canceled", "?lease=held",
+         "?step=delete_files", "?q=many:777", "?q=many:1", "?begun=2026"]  # fmt: skip
+
+
+def an_old_outage(count):
+    """Give up the oldest runs: to the newest first they lie behind all that went well since."""
+    oldest = AccountDeletion.objects.order_by("pk").values("pk")[:count]
+    AccountDeletion.objects.filter(pk__in=list(oldest.values_list("pk", flat=True))).update(
+        status="dead", due_at=None, settled_at=InSeconds(-9_000_000), last_error="no"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE accounts_accountdeletion")
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("query", PAGES)
-def test_no_page_of_the_list_reads_the_table(staff, query):
+def test_no_page_of_the_list_reads_the_table(staff, monkeypatch, query):
+    monkeypatch.setattr(paging, "LOOKED_THROUGH", 1_000)
     many(20_000)
 
     _, statements = timed(staff, LIST + query)
 
     for sql, plan in plans(statements):
-        # Where most rows fit, the count reads the table's first rows, and ends at its limit.
+        # Where most rows fit, a count and a search read the table's first rows, and end at their limit.
         ends_early = query in ("", "?begun=2026") and "COUNT(*)" in sql and "LIMIT 10001" in sql
+        ends_early |= query == "?q=many:1" and sql.endswith("LIMIT 1000")
         assert "Seq Scan on accounts_accountdeletion" not in plan or ends_early, (sql, plan)
+
+
+@pytest.mark.postgres
+def test_what_was_given_up_long_ago_is_not_looked_for_among_all_that_went_well_since(staff):
+    many(20_000)
+    an_old_outage(4_000)
+
+    _, statements = timed(staff, LIST + "?state=dead")
+
+    assert statements
+    assert not [plan for sql, plan in plans(statements) if "accountdeletion_pkey" in plan and "status" in plan]
+
+
+def test_a_filter_that_no_index_serves_looks_through_the_newest_or_those_of_a_date_and_says_so(staff, monkeypatch):
+    monkeypatch.setattr(paging, "LOOKED_THROUGH", 2)
+    for n in range(5):
+        scenes.canceled(f"c{n}")
+
+    page = staff.get(LIST + "?state=canceled").content.decode()
+
+    assert found(staff, "?state=canceled") == {"c4", "c3"}
+    assert "Looked through were the newest 2" in page
+    assert "Looked through" not in staff.get(LIST + "?begun=1999&state=canceled").content.decode()
+    assert "Looked through" not in staff.get(LIST + "?state=dead").content.decode()
+
+
+def test_a_search_that_finds_too_much_says_so(staff, monkeypatch):
+    for module in (paging, runs):
+        monkeypatch.setattr(module, "FOUND", 3)
+    for n in range(4):
+        scenes.canceled(f"c{n}")
+
+    assert len(found(staff, "?q=c")) == 3
+    assert "These are 3 of those found." in staff.get(LIST + "?q=c").content.decode()
+    assert "of those found" not in staff.get(LIST + "?q=c2").content.decode()
 
 
 @pytest.mark.long
 @pytest.mark.postgres
 def test_every_page_answers_at_once_with_a_million_rows(staff, record_property, capsys):
     many(1_000_000)
+    an_old_outage(10_000)
 
     for address in [*(LIST + query for query in PAGES), "/admin/durable/"]:
         took, statements = timed(staff, address)

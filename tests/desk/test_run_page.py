@@ -34,7 +34,7 @@ def buttons(html):
         ("running", {"release", "cancel"}),
         ("elsewhere", {"release", "cancel"}),
         ("lapsed", {"cancel"}),
-        ("dead", {"retry", *(f"skip-{step}" for step in scenes.STEPS[1:])}),
+        ("dead", {"retry", "acknowledge", *(f"skip-{step}" for step in scenes.STEPS[1:])}),
         ("canceled", {"retry"}),
         ("done", set()),
     ],

@@ -170,7 +170,7 @@ def test_an_interrupted_plan_is_resumed_and_an_executed_one_taken_back(staff, pr
 def test_a_plan_that_waits_is_told_on_the_overview(staff, proposer):
     shapes.plan(proposer)
 
-    assert "Plans: 1 wait for a decision." in problems(overview(staff))
+    assert "Plans: 1 waits for a decision." in problems(overview(staff))
 
 
 def test_each_pass_is_told_by_itself_on_the_overview(staff):
