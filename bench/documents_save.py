@@ -90,11 +90,12 @@ def table(result: dict) -> str:
         for name in names:
             cells = [f"{statistics.median(turns[name]):.2f} ms" for turns in sizes.values()]
             lines.append(f"| {name} | " + " | ".join(cells) + " |")
-        for floor in names[:2]:
-            for name in names[2:]:
-                pairs = [ratios(turns[name], turns[floor]) for turns in sizes.values()]
-                cells = [f"{middle:.2f} x (least {least:.2f})" for middle, least in pairs]
-                lines.append(f"| {name} ÷ {floor} | " + " | ".join(cells) + " |")
+        of = [(name, floor) for floor in names[:2] for name in names[2:]]
+        of += [(name, peer) for name in names[2:4] for peer in names[4:]]
+        for name, floor in of:
+            pairs = [ratios(turns[name], turns[floor]) for turns in sizes.values()]
+            cells = [f"{middle:.2f} x (least {least:.2f})" for middle, least in pairs]
+            lines.append(f"| {name} ÷ {floor} | " + " | ".join(cells) + " |")
         lines.append("")
     if pages := result.get("pages"):
         lines += ["| a document of 10 000 revisions | queries | median | least |", "|---|---|---|---|"]

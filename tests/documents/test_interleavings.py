@@ -1,7 +1,6 @@
-"""Savers, deleters and settlers in every order (C58, C63, I-12): one winner each time, nothing lost or overwritten."""
+"""Savers, deleters, restorers and settlers in every order (C58, C63, I-12): one winner, nothing lost or overwritten."""
 
 import collections
-import os
 import threading
 import uuid
 
@@ -13,45 +12,54 @@ from documents.models import Conflict, Document, Revision
 
 from . import oracle
 from .factories import Person, save
-from .interleave import run, schedules
+from .interleave import explore
 
-EACH = int(os.environ.get("SCHEDULES", "40"))  # at most, for each scene; SCHEDULES=100000 explores all
-seen = collections.Counter()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def tell():
-    yield
-    print(f"\nschedules explored: {dict(seen)}, together {seen.total()}")
+MOST = 25  # schedules of three writers in the normal suite; `make test-long` plays all
+FREE = 100_000
 
 
 def clean():
-    Conflict.objects.all().delete()
-    Revision.objects.all().delete()
-    Document.objects.all().delete()
+    for model in (Conflict, Revision, Document):
+        model.objects.all()._raw_delete("default")
 
 
-def explore(request, scene, *, preemptions=3, most=None):
-    """Run a scene in each schedule: it returns the writers and a judge of their results."""
+@pytest.fixture(params=[pytest.param(MOST, id=f"{MOST}"), pytest.param(FREE, marks=pytest.mark.long, id="every")])
+def three(request):
+    """How many schedules of three writers are played."""
+    return request.param
 
-    def once(choose):
-        clean()
-        works, judge = scene()
-        results = run(works, choose)
-        judge(results)
 
-    for taken in schedules(once, preemptions=preemptions, most=most or EACH):
-        seen[request.node.name] += 1
-        seen.taken = taken
+@pytest.fixture
+def every_order(report):
+    """Play a scene in every order, or as many orders as `most` says."""
+
+    def play(scene, most=FREE):
+        found = explore(scene, clean, most=most)
+        report(found)
+        assert found.complete or most == MOST
+
+    return play
 
 
 def start(version=1):
     for at in range(version):
-        save(oracle.edit(f"v{at + 1}", at), at)
+        save(oracle.edit(f"v{at + 1}", at), at, writer="first")
 
 
 def saver(token, base, **more):
-    return lambda: save(oracle.edit(token, base), base, writer=token, **more)
+    return lambda: save(oracle.edit(token, base), base, **{"writer": token, **more})
+
+
+def deleter(version):
+    return lambda: documents.delete("note", "n", expected_version=version, writer="deleter")
+
+
+def restorer(old, version):
+    return lambda: documents.restore("note", "n", old, expected_version=version, writer="restorer")
+
+
+def alone(work):
+    return work
 
 
 def in_a_transaction(work):
@@ -68,41 +76,60 @@ def kinds(results):
 
 postgres = pytest.mark.postgres
 races = pytest.mark.django_db(transaction=True)
+both_ways = pytest.mark.parametrize("wrap", [alone, in_a_transaction])
 
 
-@postgres
 @races
-@pytest.mark.parametrize("wrap", [lambda work: work, in_a_transaction], ids=["alone", "in a caller's transaction"])
-def test_c58_of_savers_on_one_base_one_wins_and_each_other_is_kept(request, wrap):
+@both_ways
+def test_c58_of_two_savers_on_one_base_one_wins_and_the_other_is_kept(every_order, wrap):
+    def scene():
+        start()
+
+        def judge(results):
+            stored, kept = oracle.check(results=results)
+            assert kinds(results) == {"Saved": 1, "Conflicted": 1}, results
+            winner = next(name for name, one in results.items() if isinstance(one, documents.Saved))
+            assert (stored, kept) == (["v1", winner], [*({"a", "b"} - {winner})])
+
+        return {name: wrap(saver(name, 1)) for name in "ab"}, judge
+
+    every_order(scene)
+
+
+@races
+@both_ways
+def test_c58_of_three_savers_on_one_base_one_wins_and_each_other_is_kept(every_order, wrap, three):
     def scene():
         start()
 
         def judge(results):
             stored, kept = oracle.check(results=results)
             assert kinds(results) == {"Saved": 1, "Conflicted": 2}, results
+            assert len(stored) == 2
             assert {*stored, *kept} == {"v1", "a", "b", "c"}
 
         return {name: wrap(saver(name, 1)) for name in "abc"}, judge
 
-    explore(request, scene)
+    every_order(scene, three)
 
 
-@postgres
 @races
-def test_of_two_creators_one_wins_and_the_other_is_kept(request):
+@both_ways
+def test_of_two_creators_one_wins_and_the_other_is_kept(every_order, wrap):
     def scene():
         def judge(results):
-            oracle.check(results=results)
+            stored, kept = oracle.check(results=results)
             assert kinds(results) == {"Saved": 1, "Conflicted": 1}, results
+            assert {*stored, *kept} == {"a", "b"}
 
-        return {name: in_a_transaction(saver(name, 0)) for name in "ab"}, judge
+        return {name: wrap(saver(name, 0)) for name in "ab"}, judge
 
-    explore(request, scene)
+    every_order(scene)
 
 
-@postgres
 @races
-def test_c59_a_repeat_that_races_with_its_original_is_no_conflict(request):
+@both_ways
+def test_c59_a_repeat_that_races_with_its_original_is_no_conflict(every_order, wrap):
     def scene():
         start()
         name = uuid.uuid4()
@@ -113,14 +140,35 @@ def test_c59_a_repeat_that_races_with_its_original_is_no_conflict(request):
             assert {one.version for one in results.values()} == {2}
             assert kinds(results)["Saved"] == 1
 
-        return {who: in_a_transaction(saver("a", 1, save_id=name)) for who in ("original", "repeat")}, judge
+        return {who: wrap(saver("a", 1, save_id=name)) for who in ("original", "repeat")}, judge
 
-    explore(request, scene)
+    every_order(scene)
 
 
-@postgres
 @races
-def test_a_save_id_used_for_two_bases_at_once_names_only_one(request):
+def test_a_repeat_its_original_and_another_saver_are_one_winner_and_no_conflict_with_oneself(every_order, three):
+    def scene():
+        start()
+        name = uuid.uuid4()
+
+        def judge(results):
+            stored, kept = oracle.check(results=results)
+            assert (stored, set(kept)) in ((["v1", "a"], {"b"}), (["v1", "b"], {"a"}))
+            mine = [results["original"], results["repeat"]]
+            if stored[1] == "a":
+                assert {one.version for one in mine} == {2}
+            else:
+                assert {type(one) for one in mine} == {documents.Conflicted}
+                assert Conflict.objects.get(writer="a").changes == 1
+
+        repeats = {who: saver("a", 1, save_id=name) for who in ("original", "repeat")}
+        return {**repeats, "b": saver("b", 1)}, judge
+
+    every_order(scene, three)
+
+
+@races
+def test_a_save_id_used_for_two_bases_at_once_names_only_one(every_order, three):
     def scene():
         start(2)
         name = uuid.uuid4()
@@ -131,12 +179,12 @@ def test_a_save_id_used_for_two_bases_at_once_names_only_one(request):
 
         return {"a": saver("a", 2, save_id=name), "b": saver("b", 3, save_id=name), "c": saver("c", 2)}, judge
 
-    explore(request, scene)
+    every_order(scene, three)
 
 
-@postgres
 @races
-def test_c62_a_deletion_and_a_save_have_one_winner(request):
+@both_ways
+def test_c62_a_deletion_and_a_save_have_one_winner(every_order, wrap):
     def scene():
         start()
 
@@ -150,10 +198,45 @@ def test_c62_a_deletion_and_a_save_have_one_winner(request):
                 assert isinstance(deletion, documents.Moved)
                 assert stored == ["v1", "a"]
 
-        delete = lambda: documents.delete("note", "n", expected_version=1)  # noqa: E731
-        return {"saver": in_a_transaction(saver("a", 1)), "deleter": in_a_transaction(delete)}, judge
+        return {"saver": wrap(saver("a", 1)), "deleter": wrap(deleter(1))}, judge
 
-    explore(request, scene)
+    every_order(scene)
+
+
+@races
+@both_ways
+def test_a_restore_and_a_save_have_one_winner_and_only_a_saved_copy_is_kept(every_order, wrap):
+    def scene():
+        start(2)
+
+        def judge(results):
+            stored, kept = oracle.check(results=results)
+            if isinstance(results["restorer"], documents.Saved):
+                assert (stored, kept) == (["v1", "v2", "v1"], ["a"])
+                assert isinstance(results["saver"], documents.Conflicted)
+            else:
+                assert (stored, kept) == (["v1", "v2", "a"], [])
+                assert isinstance(results["restorer"], documents.Moved)
+
+        return {"saver": wrap(saver("a", 2)), "restorer": wrap(restorer(1, 2))}, judge
+
+    every_order(scene)
+
+
+@races
+def test_a_saver_a_deleter_and_a_restorer_are_one_winner(every_order, three):
+    def scene():
+        start(2)
+
+        def judge(results):
+            stored, _ = oracle.check(results=results)
+            saved = [name for name, one in results.items() if isinstance(one, documents.Saved)]
+            assert len(saved) == 1, results
+            assert stored == ["v1", "v2", {"saver": "a", "deleter": None, "restorer": "v1"}[saved[0]]]
+
+        return {"saver": saver("a", 2), "deleter": deleter(2), "restorer": restorer(1, 2)}, judge
+
+    every_order(scene, three)
 
 
 def conflicted():
@@ -167,12 +250,15 @@ def settler(conflict, choice, version=2, name=""):
     )
 
 
-@postgres
+CHOICES = ["take_theirs", "keep_stored"]
+
+
 @races
-@pytest.mark.parametrize("other", ["take_theirs", "keep_stored"])
-def test_c63_of_two_settlers_one_wins_and_the_other_is_told_who(request, other):
+@pytest.mark.parametrize("one", CHOICES)
+@pytest.mark.parametrize("other", CHOICES)
+def test_c63_of_two_settlers_one_wins_and_the_other_is_told_who(every_order, one, other):
     def scene():
-        one = conflicted()
+        conflict = conflicted()
 
         def judge(results):
             stored, _ = oracle.check(results=results)
@@ -182,39 +268,77 @@ def test_c63_of_two_settlers_one_wins_and_the_other_is_told_who(request, other):
             assert loser.by == winner
             assert stored.count("theirs") == (1 if loser.decision == "take_theirs" else 0)
 
-        return {"ann": settler(one, "take_theirs", name="ann"), "bob": settler(one, other, name="bob")}, judge
+        return {"ann": settler(conflict, one, name="ann"), "bob": settler(conflict, other, name="bob")}, judge
 
-    explore(request, scene, preemptions=2)
+    every_order(scene)
 
 
-@postgres
 @races
-@pytest.mark.parametrize("choice", ["take_theirs", "keep_stored"])
-def test_a_settler_and_a_saver_have_one_winner(request, choice):
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_settler_and_a_saver_have_one_winner(every_order, choice):
+    def scene():
+        one = conflicted()
+        return {"settler": settler(one, choice), "saver": saver("a", 2)}, lambda results: one_winner(results, choice)
+
+    every_order(scene)
+
+
+@races
+@pytest.mark.parametrize("choice", CHOICES)
+def test_two_settlers_and_a_saver_have_one_winner(every_order, choice, three):
     def scene():
         one = conflicted()
 
         def judge(results):
-            stored, kept = oracle.check(results=results)
-            settled, outcome = results["settler"], results["saver"]
-            if isinstance(settled, documents.MovedOn):
-                assert stored == ["v1", "v2", "a"]
-                assert Conflict.objects.get(writer="tab").settled_at is None
-            elif choice == "take_theirs":
-                assert stored == ["v1", "v2", "theirs"]
-                assert isinstance(outcome, documents.Conflicted)
-                assert "a" in kept
-            else:
-                assert stored == ["v1", "v2", "a"]
+            won = [name for name in ("ann", "bob") if isinstance(results[name], documents.Settled)]
+            assert len(won) <= 1
+            one_winner({"settler": results[won[0] if won else "ann"], "saver": results["saver"]}, choice)
 
-        return {"settler": settler(one, choice), "saver": saver("a", 2)}, judge
+        settlers = {name: settler(one, choice, name=name) for name in ("ann", "bob")}
+        return {**settlers, "saver": saver("a", 2)}, judge
 
-    explore(request, scene, preemptions=2)
+    every_order(scene, three)
 
 
-@postgres
+def one_winner(results, choice):
+    stored, kept = oracle.check(results=results)
+    settled, outcome = results["settler"], results["saver"]
+    if isinstance(settled, documents.MovedOn):
+        assert stored == ["v1", "v2", "a"]
+        assert Conflict.objects.get(writer="tab").settled_at is None
+    elif choice == "take_theirs":
+        assert stored == ["v1", "v2", "theirs"]
+        assert isinstance(outcome, documents.Conflicted)
+        assert "a" in kept
+    else:
+        assert stored == ["v1", "v2", "a"]
+
+
 @races
-def test_a_settler_and_the_author_who_saves_again_never_lose_the_new_copy(request):
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("other", [deleter(2), restorer(1, 2)], ids=["deleter", "restorer"])
+def test_a_settler_and_who_deletes_or_restores_have_one_winner(every_order, choice, other):
+    def scene():
+        one = conflicted()
+
+        def judge(results):
+            stored, _ = oracle.check(results=results)
+            if isinstance(results["settler"], documents.Settled) and choice == "take_theirs":
+                assert stored == ["v1", "v2", "theirs"]
+                assert isinstance(results["other"], documents.Moved)
+            else:
+                assert isinstance(results["settler"], documents.Settled | documents.MovedOn)
+                assert isinstance(results["other"], documents.Saved)
+                assert len(stored) == 3
+
+        return {"settler": settler(one, choice), "other": other}, judge
+
+    every_order(scene)
+
+
+@races
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_settler_and_the_author_who_saves_again_never_lose_the_new_copy(every_order, choice):
     def scene():
         one = conflicted()
 
@@ -226,31 +350,32 @@ def test_a_settler_and_the_author_who_saves_again_never_lose_the_new_copy(reques
             else:
                 assert isinstance(results["settler"], documents.MovedOn)
 
-        author = lambda: save(oracle.edit("newer", 1), 1, writer="tab")  # noqa: E731
-        return {"settler": settler(one, "keep_stored"), "author": author}, judge
+        return {"settler": settler(one, choice), "author": saver("newer", 1, writer="tab")}, judge
 
-    explore(request, scene, preemptions=2)
+    every_order(scene)
 
 
-@postgres
 @races
-def test_two_stale_saves_of_one_writer_are_one_conflict(request):
+@both_ways
+def test_two_stale_saves_of_one_writer_are_one_conflict(every_order, wrap):
     def scene():
         start(2)
 
         def judge(results):
-            oracle.check(results=results)
-            assert Conflict.objects.filter(settled_at=None).count() == 1
+            _, kept = oracle.check(results=results)
+            assert kinds(results) == {"Conflicted": 2}, results
+            assert kept in (["a"], ["b"])
+            assert Conflict.objects.get(settled_at=None).changes == 2
 
-        return {name: lambda name=name: save(oracle.edit(name, 1), 1, writer="tab") for name in "ab"}, judge
+        return {name: wrap(saver(name, 1, writer="tab")) for name in "ab"}, judge
 
-    explore(request, scene, preemptions=2)
+    every_order(scene)
 
 
 @postgres
 @races
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
-def test_stricter_isolation_changes_no_answer(request, level):
+def test_stricter_isolation_changes_no_answer(every_order, level):
     def under(work):
         def set_first():
             with connection.cursor() as cursor:
@@ -269,12 +394,12 @@ def test_stricter_isolation_changes_no_answer(request, level):
 
         return {name: under(saver(name, 1)) for name in "ab"}, judge
 
-    explore(request, scene)
+    every_order(scene)
 
 
 @postgres
 @races
-def test_in_a_callers_repeatable_read_the_loser_gets_the_databases_error_and_nothing_is_half_written(request):
+def test_in_a_callers_repeatable_read_the_loser_gets_the_databases_error_and_nothing_is_half_written(every_order):
     def caller(token):
         def work():
             with transaction.atomic():
@@ -296,7 +421,23 @@ def test_in_a_callers_repeatable_read_the_loser_gets_the_databases_error_and_not
 
         return {name: caller(name) for name in "ab"}, judge
 
-    explore(request, scene)
+    every_order(scene)
+
+
+@postgres
+@races
+def test_giving_up_at_states_seen_before_loses_no_end():
+    def scene():
+        one = conflicted()
+        return {"settler": settler(one, "take_theirs"), "saver": in_a_transaction(saver("a", 2))}, lambda results: None
+
+    every = explore(scene, clean, merge=False)
+    merged = explore(scene, clean)
+
+    assert every.complete
+    assert every.ends == merged.ends
+    assert merged.schedules <= every.schedules
+    assert merged.waits > 0
 
 
 @races

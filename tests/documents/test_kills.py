@@ -6,6 +6,7 @@ import pytest
 
 import documents
 from documents.models import Conflict, Document, Revision
+from documents.statements import AFTER
 
 from . import oracle
 from .factories import head, save
@@ -54,6 +55,31 @@ def test_a_save_killed_anywhere_is_whole_or_absent_and_its_repeat_is_answered(re
         outcome = save(oracle.edit("a", 1), 1, save_id=name)
         assert isinstance(outcome, documents.Replayed if len(before) == 2 else documents.Saved)
         assert oracle.check() == (["v1", "a"], [])
+
+    everywhere(request, prepare, judge)
+
+
+@pytest.mark.postgres
+def test_saves_that_come_to_be_sent_by_name_are_whole_or_absent_wherever_they_are_killed(request):
+    names = [uuid.UUID(int=number) for number in range(AFTER + 2)]
+
+    def prepare():
+        save(oracle.edit("v1", 0), 0)
+        return all_saves
+
+    def all_saves():
+        return [
+            save(oracle.edit(f"v{version + 1}", version), version, save_id=name)
+            for version, name in enumerate(names, 1)
+        ]
+
+    def judge():
+        stored, kept = oracle.check()
+        assert stored == [f"v{version + 1}" for version in range(len(stored))]
+        outcomes = [type(one) for one in all_saves()]
+        done = len(stored) - 1
+        assert outcomes == [documents.Replayed] * done + [documents.Saved] * (len(names) - done)
+        assert kept == oracle.check()[1] == []
 
     everywhere(request, prepare, judge)
 
