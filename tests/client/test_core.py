@@ -12,7 +12,7 @@ import pytest
 
 from .node import HERE, node, npm_install, report
 
-CASES = [HERE / f"{name}.test.js" for name in ("cases", "machine", "issues")]
+CASES = [HERE / f"{name}.test.js" for name in ("cases", "machine", "issues", "patch")]
 CLIENT = HERE.parent.parent / "documents" / "client"
 sys.path.insert(0, str(CLIENT))
 
