@@ -7,12 +7,13 @@ PYTEST := $(RUN) -m pytest -q -m "not long"
 
 .PHONY: demo serve test test-newest test-library test-contract test-crash test-client test-sqlite test-long reliability mutation mutation-client bench lint clean
 
-$(VENV)/.ready: requirements.txt pyproject.toml
+$(VENV)/.ready: requirements.txt pyproject.toml documents/client/package-lock.json
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.13 …" >&2; exit 2; }
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
 	$(RUN) -m pip install --quiet -r requirements.txt
+	$(RUN) documents/client/build.py --install
 	@touch $@
 
 demo: $(VENV)/.ready

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from .change import Change
 from .database import database
-from .door import Content
+from .door import Content, alike
 from .errors import NotFound
 from .models import Conflict, Document
 from .outcomes import Stored
@@ -95,18 +95,12 @@ def tell(conflict: Conflict) -> None:
 
 def _settled(change: Change, using: str) -> uuid.UUID | None:
     """A repeat of a refused save that was settled meanwhile: its copy is kept there, and it is not asked about again."""
-    return (
-        Conflict.objects.using(using)
-        .filter(
-            document__kind=change.kind.name,
-            document__key=change.key,
-            by_key=change.actor.key,
-            save_id=change.save_id,
-            theirs_digest=change.content.digest,
-        )
-        .values_list("pk", flat=True)
-        .first()
+    before = Conflict.objects.using(using).filter(
+        document__kind=change.kind.name, document__key=change.key, by_key=change.actor.key, save_id=change.save_id
     )
+    # Sent as a patch and then whole, it may be spelled in two ways.
+    copies = before.values_list("pk", "theirs")
+    return next((pk for pk, theirs in copies if alike(theirs, change.content.text)), None)
 
 
 def _replace(mine: models.QuerySet[Conflict], copy: dict[str, Any], change: Change) -> uuid.UUID | None:

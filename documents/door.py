@@ -18,7 +18,7 @@ from typing import Any
 from .errors import InvalidBody, TooLarge, Unrepresentable
 from .strict import SAFE, Bad, Limits, decoder, faults
 
-__all__ = ["Content", "Limits", "dump", "read_parsed", "read_text", "read_value", "value_of"]
+__all__ = ["Content", "Limits", "alike", "dump", "read_parsed", "read_text", "read_value", "value_of"]
 
 _CONTAINERS = frozenset((dict, list))
 _TEXT = frozenset((str,))
@@ -90,6 +90,20 @@ def read_value(value: Any, limits: Limits) -> Content:
 def value_of(text: str) -> Any:
     """Return what a text says that passed the door before. Limits may have been lowered since; it is still readable."""
     return json.loads(text)
+
+
+def alike(one: str, other: str) -> bool:
+    """Say whether a browser reads one value from two texts: 1.0 is 1, and the order of members does not count."""
+    return one == other or _as_read(one) == _as_read(other)
+
+
+def _as_read(text: str) -> str:
+    return json.dumps(json.loads(text, parse_float=_number_as_read), sort_keys=True)
+
+
+def _number_as_read(literal: str) -> int | float:
+    number = float(literal)
+    return int(number) if number.is_integer() and abs(number) <= SAFE else number
 
 
 def _sized(text: str, limits: Limits) -> bytes:

@@ -35,7 +35,11 @@ class Swap(Protocol):
 
 
 class Merging(Protocol):
-    """How a kind's content falls into attributes, and comes together again. See merging.py."""
+    """
+    How a kind's content falls into attributes, and comes together again. See merging.py.
+
+    A property `patch` tells a page how to name them (ByKey.patch); without it a page sends no patch.
+    """
 
     def split(self, content: Any) -> tuple[dict[str, Any], list[str]]: ...
 

@@ -65,6 +65,11 @@ class Merged:
 class ByKey:
     """Content that is one object; each of its members is an attribute."""
 
+    @property
+    def patch(self) -> dict[str, str]:
+        """What a page must know to name attributes as split() does; a shape without it takes no patch from a page."""
+        return {}
+
     def split(self, content: Any) -> tuple[dict[str, Any], list[str]]:
         """Return the values by id, and the order of the ids. Raise Invalid where the content is no object."""
         if not isinstance(content, dict):
@@ -82,6 +87,11 @@ class ByAttribute:
 
     def __init__(self, name: str, id: str = "id") -> None:  # noqa: A002 - it is the name of the member in the content
         self.name, self.id = name, id
+
+    @property
+    def patch(self) -> dict[str, str]:
+        """The list whose items are attributes, and the member that names an item."""
+        return {"list": self.name, "id": self.id}
 
     def split(self, content: Any) -> tuple[dict[str, Any], list[str]]:
         """Return the values by id, and the order of the ids. Raise Invalid where an item has no id of its own."""

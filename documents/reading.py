@@ -13,7 +13,7 @@ from .kinds import kind_named
 from .models import Conflict, Document, Revision
 from .outcomes import Stored
 
-__all__ = ["open_conflicts", "read", "revision", "stored", "text_at", "untold"]
+__all__ = ["open_conflicts", "read", "revision", "stored", "text_at", "text_of", "untold"]
 
 _FIELDS = ("version", "content", "schema", "by_name", "at", "action")
 
@@ -61,6 +61,12 @@ def text_at(document: Document, version: int) -> str | None:
     """Return the text of one version, or None where there is none: version 0, a deletion, a pruned revision."""
     found = document.revisions.filter(version=version, pruned_at=None).values_list("content", flat=True).first()
     return found or None
+
+
+def text_of(kind: str, key: str, version: int, *, using: str | None = None) -> str | None:
+    """Return the same as text_at for a document that is known by its name only."""
+    found = Revision.objects.using(using).filter(document__kind=kind, document__key=key, version=version)
+    return found.values_list("content", flat=True).first() or None
 
 
 def open_conflicts(kind: str, key: str, by_key: str) -> models.QuerySet[Conflict]:

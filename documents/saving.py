@@ -19,7 +19,7 @@ from django.db import IntegrityError, connections
 from . import conflicts, reading
 from .change import Change, cleaned, expected, normalised, save_id_of
 from .database import TRIES, database, patiently
-from .door import Content, read_value
+from .door import Content, alike, read_value
 from .errors import Busy, DocumentsError, Gone, Invalid, NotFound, SaveIdReused, SchemaChanged
 from .kinds import DocumentKind, kind_named
 from .models import Revision
@@ -114,8 +114,14 @@ def commit(change: Change) -> Saved | Replayed | Moved:
     return patiently(lambda: _commit(change))
 
 
-def replayed(kind: DocumentKind, key: str, save_id: Any, sent: Content, who: Actor) -> Replayed | None:
-    """Return the answer this save got when it was stored, or None. Raise SaveIdReused if the id named another save."""
+def replayed(
+    kind: DocumentKind, key: str, save_id: Any, sent: Content, who: Actor, *, kept: Content | None = None
+) -> Replayed | None:
+    """
+    Return the answer this save got when it was stored, or None. Raise SaveIdReused if the id named another save.
+
+    `kept` is what would be stored now, where the kind has said so.
+    """
     used = (
         Revision.objects.using(database())
         .filter(document__kind=kind.name, document__key=key, save_id=save_id)
@@ -125,7 +131,8 @@ def replayed(kind: DocumentKind, key: str, save_id: Any, sent: Content, who: Act
     if used is None:
         return None
     version, digest, sent_digest, by, head = used
-    if (sent_digest or digest) != sent.digest or by not in (who.pk, None):
+    ours = by in (who.pk, None)
+    if not (ours and ((sent_digest or digest) == sent.digest or _says_the_same(kind, key, version, kept or sent))):
         message = f"The save id {save_id} already names version {version}, which is another save."
         raise SaveIdReused(message)
     return Replayed(version=version, head_version=head, save_id=save_id)
@@ -152,7 +159,17 @@ def _named_before(change: Change) -> Replayed | None:
     """Say what the save id names already, where the unique index refused it. A broken transaction can't be asked."""
     if connections[database()].in_atomic_block:
         return None
-    return replayed(change.kind, change.key, change.save_id, change.sent, change.actor)
+    return _before(change)
+
+
+def _before(change: Change) -> Replayed | None:
+    return replayed(change.kind, change.key, change.save_id, change.sent, change.actor, kept=change.content)
+
+
+def _says_the_same(kind: DocumentKind, key: str, version: int, content: Content) -> bool:
+    """Say whether a version holds this in another spelling: a save that came as a patch and comes again whole."""
+    text = reading.text_of(kind.name, key, version, using=database())
+    return text is not None and content.text != "" and alike(text, content.text)
 
 
 def _saved(change: Change, version: int) -> Saved:
@@ -167,7 +184,7 @@ def _saved(change: Change, version: int) -> Saved:
 
 def _missed(change: Change) -> Saved | Replayed | Moved | None:
     """Say why no row moved. None: it would move now, try again."""
-    if before := replayed(change.kind, change.key, change.save_id, change.sent, change.actor):
+    if before := _before(change):
         return before
     stored = reading.stored(change.kind.name, change.key, using=database())
     if stored is None:

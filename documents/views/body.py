@@ -66,6 +66,14 @@ class Body:
             raise InvalidBody(message, path=f"/{name}")
         return read_parsed(*self._found[name], self._kind.limits)
 
+    def members(self, name: str) -> dict[str, Any]:
+        """Return an object of any values, each through the JSON door. Raise InvalidBody, Unrepresentable, TooLarge."""
+        content = self.content(name)
+        if not isinstance(content.value, dict):
+            message = f"{name!r} is an object."
+            raise InvalidBody(message, path=f"/{name}")
+        return content.value
+
 
 def read_body(request: HttpRequest, kind: DocumentKind, *, known: set[str]) -> Body:
     """Return the members of the request's JSON object. Raise InvalidBody, TooLarge, Unrepresentable."""

@@ -1,11 +1,13 @@
 """One document: read it, save it, delete it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 
-from documents import history, reading, saving
+from documents import history, patching, reading, saving
 from documents.change import save_id_of
+from documents.door import Content
 from documents.errors import Invalid, InvalidBody
 from documents.kinds import DocumentKind
 from documents.models import Conflict
@@ -17,6 +19,8 @@ from documents.views.guard import DELETE, READ, WRITE, endpoint
 
 __all__ = ["document", "moved", "written"]
 
+SAVE = ("expectedVersion", "saveId", "writer", "schema", "document", "reason")
+
 
 def read(request: HttpRequest, kind: DocumentKind, key: str) -> HttpResponse:
     """GET: the head, this reader's open conflicts, and how their settled ones ended."""
@@ -27,15 +31,31 @@ def read(request: HttpRequest, kind: DocumentKind, key: str) -> HttpResponse:
     tag = f'"{head.version}"'
     if request.headers.get("If-None-Match") == tag and not opened and not settled:
         return HttpResponseNotModified(headers={"ETag": tag, "Cache-Control": "private, no-cache"})
-    body = {**stored_body(head), "merges": kind.merge is not None, "openConflicts": opened, "settledConflicts": settled}
+    body = {
+        **stored_body(head),
+        "merges": kind.merge is not None,
+        "patch": getattr(kind.merge, "patch", None),
+        "openConflicts": opened,
+        "settledConflicts": settled,
+    }
     return answer(body, ETag=tag)
 
 
 def save(request: HttpRequest, kind: DocumentKind, key: str) -> HttpResponse:
     """PUT: store content made on expectedVersion, or keep it in a conflict."""
-    body = read_body(
-        request, kind, known={"expectedVersion", "saveId", "writer", "content", "schema", "document", "reason"}
-    )
+    body = read_body(request, kind, known={"content", *SAVE})
+    return _saved(request, kind, key, body, lambda version: body.content())
+
+
+def patch(request: HttpRequest, kind: DocumentKind, key: str) -> HttpResponse:
+    """PATCH: the same save, sent as the values that changed. See patching.py."""
+    body = read_body(request, kind, known={"set", *SAVE})
+    return _saved(request, kind, key, body, lambda version: patching.patched(kind, key, version, body.members("set")))
+
+
+def _saved(
+    request: HttpRequest, kind: DocumentKind, key: str, body: Body, content: Callable[[int], Content]
+) -> HttpResponse:
     if body.has("document") and body.value("document") != f"{kind.name}/{key}":
         message = "The body belongs to another document than the address."
         raise InvalidBody(message, path="/document")
@@ -43,7 +63,7 @@ def save(request: HttpRequest, kind: DocumentKind, key: str) -> HttpResponse:
     outcome = saving.save(
         kind.name,
         key,
-        body.content(),
+        content(version),
         expected_version=version,
         save_id=_save_id(body),
         writer=body.text("writer", longest=64, default=""),
@@ -136,4 +156,4 @@ def _settled_body(conflict: Conflict) -> dict[str, Any]:
     }
 
 
-document = endpoint(get=(read, READ), put=(save, WRITE), delete=(delete, DELETE))
+document = endpoint(get=(read, READ), put=(save, WRITE), patch=(patch, READ, WRITE), delete=(delete, DELETE))

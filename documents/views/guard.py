@@ -38,7 +38,7 @@ class Rule:
     """What a method of an address does, and what one must be allowed for it."""
 
     handler: Handler
-    needs: str
+    needs: tuple[str, ...]
 
 
 class _CsrfCheck(CsrfViewMiddleware):
@@ -48,9 +48,9 @@ class _CsrfCheck(CsrfViewMiddleware):
         return reason
 
 
-def endpoint(**methods: tuple[Handler, str]) -> Callable[..., HttpResponse]:
+def endpoint(**methods: tuple[Handler, *tuple[str, ...]]) -> Callable[..., HttpResponse]:
     """Return the view of one address: `endpoint(get=(read, READ), put=(save, WRITE))`."""
-    rules = {name.upper(): Rule(handler=handler, needs=needs) for name, (handler, needs) in methods.items()}
+    rules = {name.upper(): Rule(handler=handler, needs=tuple(needs)) for name, (handler, *needs) in methods.items()}
     if "GET" in rules:
         rules["HEAD"] = rules["GET"]
 
@@ -99,7 +99,7 @@ def _answered(request: HttpRequest, rules: dict[str, Rule], name: str, key: str,
         return answer(busy, 503, Retry_After=str(seconds))
 
 
-def _refused(request: HttpRequest, kind: DocumentKind | None, key: str, needs: str) -> HttpResponse | None:
+def _refused(request: HttpRequest, kind: DocumentKind | None, key: str, needs: tuple[str, ...]) -> HttpResponse | None:
     known = request.user.is_authenticated
     if not known and (kind is None or kind.login_required):
         return _login_required()
@@ -113,7 +113,7 @@ def _refused(request: HttpRequest, kind: DocumentKind | None, key: str, needs: s
         return answer({"code": "other_user", "message": "Somebody else is logged in by now. Nothing was read."}, 403)
     if kind is None:
         return None
-    if not getattr(kind, needs)(request.user, key):
+    if not all(getattr(kind, one)(request.user, key) for one in needs):
         forbidden = {"code": "forbidden", "message": "You may not do this here."}
         return answer(forbidden, 403) if known else _login_required()
     if unsafe and (seconds := kind.retry_after(request.user, key)):

@@ -188,8 +188,10 @@ test("I-35 a keepalive request never exceeds the browser's limit, in bytes", asy
   session.edit({ text: "short" });
   session.hide();
   await world.advance(5000);
+  session.edit({ text: "😀".repeat(20_001) });
+  await world.advance(5000);
 
-  assert.deepEqual(seen, [false, true]);
+  assert.deepEqual(seen, [false, true, false]);
 });
 
 test("C75 storage full: the save goes out, the older slot is untouched, and it says there is no local copy", async () => {
@@ -429,8 +431,8 @@ test("storage with room for one copy: what is thrown away takes the draft's plac
 });
 
 test("I-35 all requests of a page share the browser's limit for keepalive, and give it back", async () => {
-  const { world, browser, session } = await start();
-  const other = await world.open(browser);
+  const { world, browser, tab, session } = await start();
+  const other = await world.open(browser, { beside: tab });
   await world.advance(100);
   const seen = [];
   world.onRequest = (request) => request.method === "PUT" && seen.push(request.keepalive);

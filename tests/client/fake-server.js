@@ -2,7 +2,7 @@
 
 const SAFE = 2_000_000;
 
-/** @param {{maxBytes?: number, merges?: boolean, clean?: (content: any) => any, schema?: number, now?: () => number}} options */
+/** @param {{maxBytes?: number, merges?: boolean|{list: string, id: string}, clean?: (content: any) => any, schema?: number, now?: () => number}} options */
 export function createServer({ maxBytes = SAFE, merges = false, clean = (content) => content, schema = 1, now = () => 0 } = {}) {
   const documents = new Map(); // key → {revisions: [{version, text, by, writer, saveId, action}], deleted}
   const conflicts = new Map();
@@ -33,8 +33,13 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
     },
     remove: (key, by = "sara") => write(key, { text: "", by, writer: "elsewhere", saveId: `deleted-${server.log.length}`, action: "delete" }),
     restore(key, by = "sara") {
-      const old = documents.get(key).revisions.findLast((one) => one.text);
+      const old = documents.get(key).revisions.findLast((one) => one.text && !one.pruned);
       return write(key, { text: old.text, by, writer: "elsewhere", saveId: `restored-${server.log.length}-${server.head(key).version}`, action: "restore" });
+    },
+    /** Old content goes, as `prune_documents` takes it. The texts stay here, for the oracle to find tokens in. */
+    prune(key) {
+      const referred = [...conflicts.values()].flatMap((one) => (one.name === key ? [one.base, one.refusedAt] : []));
+      for (const one of documents.get(key).revisions.slice(0, -1)) one.pruned ||= !referred.includes(one.version);
     },
     handle,
   };
@@ -80,7 +85,7 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
     if (server.busy) return say(503, { code: "busy", message: "Again.", retryAfter: 2 }, { "Retry-After": "2" });
     const name = `${kind}/${key}`;
     const [word, id, verb] = rest;
-    if (!word) return method === "GET" ? get(name, session) : put(name, session, raw);
+    if (!word) return method === "GET" ? get(name, session) : method === "PUT" ? put(name, session, raw) : patch(name, session, raw);
     if (word === "revisions") return revision(name, Number(id));
     const conflict = conflicts.get(id);
     if (word !== "conflicts" || !conflict || conflict.name !== name || conflict.by !== session.user) return no(404, "not_found");
@@ -96,7 +101,8 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
     const mine = [...conflicts.values()].filter((one) => one.name === name && one.by === session.user);
     return say(200, {
       ...storedBody(head),
-      merges: server.merges,
+      merges: Boolean(server.merges),
+      patch: server.merges === true ? {} : server.merges || null,
       openConflicts: mine.filter((one) => !one.decision).map(({ id, writer, base, changes, at }) => ({ conflictId: id, writer, baseVersion: base, changes, at: String(at) })),
       settledConflicts: mine.filter((one) => one.decision && !one.seen).map((one) => ({ conflictId: one.id, writer: one.writer, saveId: one.saveId, decision: one.decision, by: one.settledBy, at: "", reason: one.reason, version: one.settledVersion })),
     });
@@ -104,7 +110,25 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
 
   function revision(name, version) {
     const found = documents.get(name)?.revisions.find((one) => one.version === version);
-    return found ? say(200, storedBody(found)) : no(404, "not_found");
+    return found && !found.pruned ? say(200, storedBody(found)) : no(404, "not_found");
+  }
+
+  /** The same save, sent as the values that changed: made whole, it is a save like any other. */
+  function patch(name, session, raw) {
+    const { set, ...save } = JSON.parse(raw);
+    const invalid = (path) => no(422, "invalid", { path });
+    const base = documents.get(name)?.revisions.find((one) => one.version === save.expectedVersion && one.text && !one.pruned);
+    if (!server.merges || !base) return invalid("");
+    const content = JSON.parse(base.text);
+    for (const [path, value] of Object.entries(set)) {
+      const [member, item] = path.slice(1).split("/").map((one) => one.replace(/~1/g, "/").replace(/~0/g, "~"));
+      const { list, id } = server.merges;
+      const within = item === undefined ? content : member === list && content[list];
+      const place = item === undefined ? member : within && within.findIndex((one) => one[id] === item);
+      if (!within || !Object.hasOwn(within, place) || (item !== undefined && value[id] !== item)) return invalid(path);
+      within[place] = value;
+    }
+    return put(name, session, JSON.stringify({ ...save, content }));
   }
 
   function put(name, session, raw) {
@@ -134,12 +158,17 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
       const revision = write(name, { text: keptText, sent: text, by: session.user, writer, saveId, action: "save" });
       return said(revision.version, revision.version);
     }
-    const open = [...conflicts.values()].find((one) => one.name === name && one.by === session.user && one.writer === writer && !one.decision);
+    const mine = [...conflicts.values()].filter((one) => one.name === name && one.by === session.user);
+    const open = mine.find((one) => one.writer === writer && !one.decision);
+    const refused = (id) => no(409, "version_conflict", { conflictId: id, expectedVersion, headVersion: head.version, stored: storedBody(head) });
+    const repeated = mine.find((one) => one.saveId === saveId && one.theirs === keptText);
+    if (!open && repeated) return refused(repeated.id); // a repeat of what was settled meanwhile
     const conflict = open || { id: `conflict-${server.nextConflict++}`, name, by: session.user, writer, changes: 0, decision: "", seen: false };
-    if (conflict.saveId !== saveId || conflict.theirs !== keptText) conflict.changes++;
-    Object.assign(conflict, { base: expectedVersion, theirs: keptText, saveId, schema: server.schema, at: now() });
+    if (conflict.saveId === saveId && conflict.theirs === keptText) return refused(conflict.id);
+    conflict.changes++;
+    Object.assign(conflict, { base: expectedVersion, refusedAt: head.version, theirs: keptText, saveId, schema: server.schema, at: now() });
     conflicts.set(conflict.id, conflict);
-    return no(409, "version_conflict", { conflictId: conflict.id, expectedVersion, headVersion: head.version, stored: storedBody(head) });
+    return refused(conflict.id);
   }
 
   const headOf = (one) => ({
@@ -151,10 +180,10 @@ export function createServer({ maxBytes = SAFE, merges = false, clean = (content
     const base = documents.get(conflict.name).revisions.find((one) => one.version === conflict.base);
     return say(200, {
       ...headOf(conflict),
-      base: base?.text ? JSON.parse(base.text) : null,
+      base: base?.text && !base.pruned ? JSON.parse(base.text) : null,
       theirs: JSON.parse(conflict.theirs),
       stored: storedBody(server.head(conflict.name)),
-      merges: server.merges,
+      merges: Boolean(server.merges),
       points: server.merges ? [] : null,
     });
   }

@@ -90,6 +90,16 @@ test("waking tries again at once; hiding sends what is there; a clean page sends
   assert.deepEqual(feed(dirty(), "wake").did, []);
 });
 
+test("only a page that hides says what its save was made on, and only where that is known", () => {
+  const baseOf = (state, type = "hide") => feed(state, type).effects.at(-1).base;
+  assert.equal(baseOf(dirty()), '"old"');
+  assert.equal(baseOf(flying({ busy: "" })), '"old"');
+  assert.equal(baseOf(dirty(), "flush"), false);
+  assert.equal(baseOf(dirty({ base: null })), null);
+  const other = { saveId: "s1", version: 2, text: '"new"' };
+  assert.equal(baseOf(dirty({ attempt: other })), false);
+});
+
 test("a notice is news only if it is newer and not our own", () => {
   assert.deepEqual(feed(ready(), "notice", { version: 4 }).did, ["get"]);
   assert.deepEqual(feed(ready(), "notice", { version: 3 }).did, []);
@@ -145,7 +155,7 @@ test("deciding without a row on the server: stored is adopted, mine is saved on 
   const kept = feed(torn({ conflict: told }), "settle", { choice: "keep_stored", version: 5 });
   assert.deepEqual([statusOf(kept.s), kept.s.text, kept.did], ["clean", '"theirs"', ["bin"]]);
   const mine = feed(torn({ conflict: told }), "settle", { choice: "take_theirs", version: 5 });
-  assert.deepEqual(mine.effects.at(-1), { do: "put", saveId: "new-id", version: 5, text: '"new"' });
+  assert.deepEqual(mine.effects.at(-1), { do: "put", saveId: "new-id", version: 5, text: '"new"', base: false });
   const merged = feed(torn({ conflict: told }), "settle", { choice: "merge", text: '"both"', version: 5 });
   assert.equal(merged.effects.at(-1).text, '"both"');
   assert.deepEqual(feed(torn({ text: '"newer"', conflict: told }), "flush").did, []);

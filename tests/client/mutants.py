@@ -19,7 +19,7 @@ from pathlib import Path
 from .node import HERE, NODE
 
 ROOMS = HERE.parent.parent / "documents" / "client" / "core"
-MUTATED = ["machine", "answers", "conflict", "state", "drafts", "storage", "writer", "talk", "session", "text"]
+MUTATED = ["machine", "answers", "conflict", "state", "drafts", "storage", "writer", "talk", "session", "text", "patch"]
 GUARD = re.compile(r"^(\s*)((?:\} )?(?:else )?)if \((.*)\) (.*)$")
 STATEMENT = re.compile(
     r"^\s+(?:s\.[\w.]+ (?:\?\?|\|\|)?= .*;|s\.\w+\+\+;|Object\.assign\(.*;|storage\.remove\(.*;|memory\.\w+\(.*;)$"
@@ -65,6 +65,7 @@ def killed_by(room: str, text: str) -> str:
             ("cases", [HERE / "cases.test.js"]),
             ("machine", [HERE / "machine.test.js"]),
             ("issues", [HERE / "issues.test.js"]),
+            ("patch", [HERE / "patch.test.js"]),
             ("seeds", [HERE / "simulate.js", "1", "150"]),
             ("orders", [HERE / "explore.js", "2", "1", "1"]),
         ):

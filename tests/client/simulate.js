@@ -8,14 +8,15 @@ const tokensIn = (text) => new Set(String(text).match(TOKEN) || []);
 
 // name → how often, and what it does. `pick` is a number from the trace, so a shortened trace means the same.
 export const ACTIONS = {
-  edit: 30, stage: 3, unstage: 1, undo: 3, flush: 4, hide: 4, wake: 6, wait: 8, refresh: 2,
+  edit: 30, stage: 3, unstage: 1, undo: 3, flush: 4, hide: 4, leave: 6, wake: 6, wait: 8, refresh: 2,
   freeze: 2, thaw: 3, kill: 3, open: 4, reload: 4, duplicate: 2, bfcache: 2,
   keepStored: 4, keepMine: 4, merge: 2, discard: 2, adopt: 5, dismiss: 2, oldScreen: 1,
-  foreign: 6, remove: 1, restore: 2, staff: 2, revoke: 1, allow: 2, expire: 2, login: 4, otherUser: 1, rotate: 2, schema: 0.3, busy: 1, idle: 2,
+  foreign: 6, remove: 1, restore: 2, prune: 2, staff: 2, revoke: 1, allow: 2, expire: 2, login: 4, otherUser: 1, rotate: 2, schema: 0.3, busy: 1, idle: 2,
   offline: 2, online: 4, quota: 1, forbid: 1, roomy: 3, wipe: 0.3, calm: 4, storm: 3, logout: 0.5,
 };
 const NAMES = Object.keys(ACTIONS);
 const TOTAL = NAMES.reduce((sum, name) => sum + ACTIONS[name], 0);
+const PAD = "x".repeat(300);
 const FATES = ["fine", "fine", "dropRequest", "dropAnswer", "duplicate", "late", "html200", "bad502", "redirect", "hang"];
 
 export function traceOf(seed, length = 60) {
@@ -27,10 +28,13 @@ export function traceOf(seed, length = 60) {
   });
 }
 
-/** Run a trace; return what it broke, or null. `taped` is given the server before anything happens. */
-export async function run(seed, trace, { merges = seed % 2 === 0, taped = null } = {}) {
+/**
+ * Run a trace; return what it broke, or null. `taped` is given the server before anything happens. Where the kind merges, a
+ * whole document is more than its browser sends from a closing page, and what changed mostly is not.
+ */
+export async function run(seed, trace, { merges = seed % 2 === 0, taped = null, counts = {} } = {}) {
   const net = randomOf(seed ^ 0x5bd1e995);
-  const world = createWorld({ seed, server: { merges } });
+  const world = createWorld({ seed, server: { merges }, keepalive: merges ? PAD.length + 100 : 60_000 });
   const { server } = world;
   taped?.(server);
   const owner = new Map();
@@ -41,7 +45,7 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
   let next = 1;
   let storm = false;
 
-  server.foreign(NAME, { t: ["t0"] });
+  server.foreign(NAME, { t: ["t0"], u: [], pad: merges ? PAD : "" });
   owner.set("t0", "sara");
   world.wire.delay = () => Math.floor(net() ** 2 * (storm ? 9000 : 200));
   world.wire.fate = () => (storm ? FATES[Math.floor(net() * FATES.length)] : "fine");
@@ -59,7 +63,8 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
     const head = server.head(NAME);
     const user = server.sessions.get(request.cookie)?.user;
     const kept = reply.status < 300 || reply.body.code === "version_conflict";
-    if (request.method === "PUT" && kept) {
+    if (request.method === "PATCH") counts[reply.status] = (counts[reply.status] || 0) + 1;
+    if (["PUT", "PATCH"].includes(request.method) && kept) {
       for (const token of tokensIn(request.body)) {
         const stored = server.documents.get(NAME).revisions.some((one) => one.by !== user && tokensIn(one.text).has(token));
         if (owner.get(token) !== user && !stored) fail("D4", `${token} of ${owner.get(token)} was sent as ${user} by ${tab.name}`);
@@ -80,11 +85,14 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
 
   const alive = () => world.tabs.filter((tab) => tab.alive && !tab.frozen);
   const chosen = (list, pick) => list[Math.floor(pick * list.length)];
-  const screenOf = (tab) => tab.session.content?.t || [];
 
-  function type(tab, list) {
-    tab.session.edit({ t: list });
-    return JSON.stringify(screenOf(tab)) === JSON.stringify(list);
+  /** Two attributes take the tokens in turn, so that a patch of one must leave the other as it was stored. */
+  const listOf = (token) => (Number(token.slice(1)) % 2 ? "t" : "u");
+  const withToken = (content, token) => ({ ...content, [listOf(token)]: [...content[listOf(token)], token] });
+
+  function type(tab, content) {
+    tab.session.edit(content);
+    return JSON.stringify(tab.session.content) === JSON.stringify(content);
   }
 
   const acts = {
@@ -92,8 +100,8 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
       const { session } = tab;
       if (!session.state.loaded || session.content === undefined) return;
       const token = `t${next++}`;
-      const staged = session.state.staged ? [session.state.staged] : [];
-      if (type(tab, [...screenOf(tab), ...staged, token])) owner.set(token, tab.user);
+      const { staged } = session.state;
+      if (type(tab, withToken(staged ? withToken(session.content, staged) : session.content, token))) owner.set(token, tab.user);
     },
     stage(tab) {
       if (!tab.session.state.loaded || tab.session.content === undefined || tab.session.state.staged) return;
@@ -106,15 +114,19 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
       tab.session.stage(null);
     },
     undo(tab) {
-      const list = screenOf(tab);
-      const token = list.at(-1);
+      const { content } = tab.session;
+      const token = [...tokensIn(JSON.stringify(content))].sort((one, other) => one.slice(1) - other.slice(1)).at(-1);
       if (tab.session.state.staged || !token || owner.get(token) !== tab.user) return;
       excused.add(token);
       approved.add(token);
-      type(tab, list.slice(0, -1));
+      type(tab, { ...content, [listOf(token)]: content[listOf(token)].filter((one) => one !== token) });
     },
     flush: (tab) => tab.session.flush(),
     hide: (tab) => tab.session.hide(),
+    leave(tab) {
+      acts.edit(tab);
+      tab.session.hide();
+    },
     wake: (tab) => tab.session.wake(),
     refresh: (tab) => tab.session.refresh(),
     wait() {},
@@ -158,7 +170,8 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
     merge(tab) {
       if (!merges || !tab.session.state.conflict) return;
       tab.clicked = true;
-      tab.session.rebase((base, mine, stored) => ({ t: [...new Set([...(stored?.t || []), ...mine.t])] }));
+      const both = (one = [], other) => [...new Set([...one, ...other])];
+      tab.session.rebase((base, mine, stored) => ({ ...mine, t: both(stored?.t, mine.t), u: both(stored?.u, mine.u) }));
     },
     discard(tab) {
       full(tab);
@@ -178,7 +191,7 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
       if (!head.text) return;
       const token = `t${next++}`;
       owner.set(token, "sara");
-      server.foreign(NAME, { t: [...JSON.parse(head.text).t, token] });
+      server.foreign(NAME, withToken(JSON.parse(head.text), token));
       top = server.head(NAME).version;
     },
     remove() {
@@ -187,11 +200,12 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
       top = server.head(NAME).version;
     },
     restore() {
-      const old = server.documents.get(NAME).revisions.findLast((one) => one.text);
-      if (server.head(NAME).text || old.schema !== server.schema) return;
+      const old = server.documents.get(NAME).revisions.findLast((one) => one.text && !one.pruned);
+      if (!old || server.head(NAME).text || old.schema !== server.schema) return;
       server.restore(NAME);
       top = server.head(NAME).version;
     },
+    prune: () => server.prune(NAME),
     staff(_, pick) {
       const open = [...server.conflicts.values()].filter((one) => !one.decision);
       if (!open.length || !server.head(NAME).text) return;
@@ -218,7 +232,7 @@ export async function run(seed, trace, { merges = seed % 2 === 0, taped = null }
       tab.browser.offline = false;
       for (const one of alive()) if (one.browser === tab.browser) one.session.wake();
     },
-    quota: (tab) => narrow(tab, { quota: 300 }),
+    quota: (tab) => narrow(tab, { quota: 300 + (merges ? PAD.length : 0) }),
     forbid: (tab) => narrow(tab, { forbidden: true }),
     roomy: (tab) => Object.assign(tab.browser, { quota: Infinity, forbidden: false }),
     wipe(tab) {
@@ -339,9 +353,10 @@ if (process.argv[1]?.endsWith("simulate.js")) {
   const [from = "1", count = "500", length = "60"] = process.argv.slice(2);
   const started = Date.now();
   let broken = 0;
+  const counts = {};
   for (let seed = Number(from); seed < Number(from) + Number(count); seed++) {
     const trace = traceOf(seed, Number(length));
-    const found = await run(seed, trace);
+    const found = await run(seed, trace, { counts });
     if (!found) continue;
     broken++;
     const short = await shortened(seed, trace);
@@ -350,6 +365,6 @@ if (process.argv[1]?.endsWith("simulate.js")) {
     for (const { name, pick, pause } of short) console.log(`    ${name} pick=${pick.toFixed(4)} pause=${pause}`);
     if (broken >= 3) break;
   }
-  console.log(`${count} seeds from ${from}, ${length} actions each, ${broken} broken, ${Date.now() - started} ms`);
+  console.log(`${count} seeds from ${from}, ${length} actions each, ${broken} broken, ${Date.now() - started} ms, patches by answer ${JSON.stringify(counts)}`);
   process.exitCode = broken ? 1 : 0;
 }

@@ -7,7 +7,7 @@ const [from = "1", count = "20"] = process.argv.slice(2);
 
 function taping(server, tape) {
   const note = (op, more) => tape.push({ op, schema: server.schema, revoked: [...server.revoked], ...more });
-  for (const name of ["foreign", "remove", "restore"]) {
+  for (const name of ["foreign", "remove", "restore", "prune"]) {
     const real = server[name];
     server[name] = (...given) => {
       note(name, { content: given[1] });

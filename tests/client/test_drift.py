@@ -6,6 +6,7 @@ The fake server of the simulator says what the real views say: its tapes are rep
 
 import json
 import os
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from django.test import Client
 import documents
 from documents.kinds import kind_named
 from documents.models import Conflict, Revision
+from documents.pruning import prune
 
 from .node import HERE, node
 
@@ -24,7 +26,7 @@ KEY = "budget"
 WIRE = ("csrf_failed", "busy")
 ACTED_ON = (
     *("code", "saveId", "savedVersion", "headVersion", "replayed", "expectedVersion", "version", "content", "deleted"),
-    *("schema", "changes", "decision", "baseVersion", "theirs", "base", "merges", "seen", "limit"),
+    *("schema", "changes", "decision", "baseVersion", "theirs", "base", "merges", "patch", "path", "seen", "limit"),
 )
 
 
@@ -76,6 +78,9 @@ class Real:
     def _restore(self, line):
         old = Revision.objects.filter(document__kind=self.kind).exclude(content="").order_by("-version").first()
         documents.restore(self.kind, KEY, old.version, expected_version=self.head, by=self.users["sara"])
+
+    def _prune(self, line):
+        list(prune(kind=self.kind, keep=1, older_than=timedelta(seconds=-5)))
 
     def _staff(self, line):
         conflict = Conflict.objects.get(pk=self.ids[line["id"]])
@@ -130,7 +135,7 @@ def test_the_fake_server_and_the_real_views_give_the_same_answers():
     for name in ("ann", "ben", "sara"):
         get_user_model().objects.create_user(name, email=f"{name}@example.org")
     lines = [json.loads(line) for line in node(HERE / "tape.js", "1", str(SEEDS)).splitlines()]
-    requests = 0
+    requests, patches = 0, 0
 
     for line in lines:
         Conflict.objects.all().delete()
@@ -138,10 +143,12 @@ def test_the_fake_server_and_the_real_views_give_the_same_answers():
         real = Real("taped-merging" if line["merges"] else "taped", line["tape"])
         for step in line["tape"]:
             requests += step["op"] == "request"
+            patches += step.get("method") == "PATCH"
             try:
                 real.play(step)
             except AssertionError as error:
                 pytest.fail(f"seed {line['seed']}: {error}")
 
-    print(f"{requests} requests of {SEEDS} seeds, answered alike")
+    print(f"{requests} requests of {SEEDS} seeds, {patches} of them patches, answered alike")
     assert requests > SEEDS * 5
+    assert patches > SEEDS / 10

@@ -22,7 +22,7 @@ export function randomOf(seed) {
 
 const drained = () => new Promise((done) => setImmediate(done));
 
-export function createWorld({ seed = 1, server: serverOptions = {}, session: sessionOptions = {} } = {}) {
+export function createWorld({ seed = 1, server: serverOptions = {}, session: sessionOptions = {}, keepalive = 60_000 } = {}) {
   const random = randomOf(seed);
   const timers = [];
   let now = 1_700_000_000_000;
@@ -72,9 +72,9 @@ export function createWorld({ seed = 1, server: serverOptions = {}, session: ses
     return browser;
   };
 
-  /** A tab; `from` is the tab that was duplicated, or reloaded. */
-  world.open = async (browser, { from = null, options = {}, url = URL_ } = {}) => {
-    const tab = { browser, alive: true, frozen: false, kept: new Map(from ? from.kept : []), inFlight: 0, screens: [], url, name: `tab${world.tabs.length}` };
+  /** A tab; `from` is the tab that was duplicated, or reloaded; `beside` is another document of the same page. */
+  world.open = async (browser, { from = null, beside = null, options = {}, url = URL_ } = {}) => {
+    const tab = { browser, alive: true, frozen: false, kept: new Map(from ? from.kept : []), inFlight: 0, screens: [], url, name: `tab${world.tabs.length}`, budget: beside?.budget || { left: keepalive } };
     world.tabs.push(tab);
     browser.tabs.push(tab);
     const onlyAlive = { now: clock.now, after: (ms, then) => clock.after(ms, () => tab.alive && (tab.frozen ? tab.missed.push(then) : then())) };
@@ -86,7 +86,7 @@ export function createWorld({ seed = 1, server: serverOptions = {}, session: ses
     tab.writer = createWriter({ session: () => fakeStorage(tab.kept, () => Infinity), locks, channel, newId, clock: onlyAlive });
     tab.channel = channel;
     const outside = {
-      clock: onlyAlive, storage, writer: tab.writer, channel, random, newId, online: () => !browser.offline,
+      budget: tab.budget, clock: onlyAlive, storage, writer: tab.writer, channel, random, newId, online: () => !browser.offline,
       token: () => (browser.httpOnly ? "" : browser.stale ? browser.stale : server.sessions.get(browser.cookie)?.csrf || ""),
       fetch: (to, init) => wire(world, tab, to, init),
     };

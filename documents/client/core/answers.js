@@ -138,7 +138,9 @@ function readAnswered(s, e, put) {
   } else {
     if (s.block && ["auth", "gone"].includes(s.block.status)) s.block = null;
     s.hidden = false;
-    arrived(s, body, JSON.stringify(body.content), put);
+    const text = JSON.stringify(body.content);
+    arrived(s, body, text, put);
+    if (s.base === text && s.version === body.version) s.names = body.patch; // what was read is what a save is made on
     if (e.outcome.rounded) s.block = { status: "invalid", code: "rounded", path: e.outcome.rounded, stays: true };
   }
   if (!s.tries) s.offline = false;

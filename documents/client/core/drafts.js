@@ -84,7 +84,7 @@ export function createDrafts({ storage, clock, user, document, writer, leaf }) {
       }
       for (const [other, text] of await storage.list(bin)) {
         const kept = parse(text);
-        const since = Number(other.slice(bin.length).split(":")[0]);
+        const since = parseInt(other.slice(bin.length));
         if (!kept || clock.now() - since > WEEK) storage.remove(other);
         else binned.push({ key: other, draft: kept.draft, at: since, live: false, binned: true });
       }

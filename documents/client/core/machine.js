@@ -64,7 +64,7 @@ export function proceed(s, e, put) {
   s.busy = "put";
   s.sentAt = e.now;
   s.mark++;
-  put({ do: "put", ...s.attempt });
+  put({ do: "put", ...s.attempt, base: e.type === "hide" && s.attempt.version === s.version && s.base });
 }
 
 /** Ask for the stored copy. @param {State} s @param {(effect: Effect) => void} put */
@@ -108,8 +108,8 @@ export function replace(s, version, text) {
 
 /** There is nothing to reload: the person threw away what was still here. @param {State} s */
 export function letGo(s) {
-  s.base = s.text;
-  s.staged = s.attempt = s.conflict = null;
+  s.base = s.text; // which was never stored, so nothing can be patched onto it
+  s.staged = s.attempt = s.conflict = s.names = null;
   s.binned = true;
 }
 

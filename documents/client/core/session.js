@@ -12,7 +12,7 @@ const DEFAULTS = { wait: 1500, longest: 10_000, timeout: 20_000, maxBytes: 0, sc
 /**
  * @param {string} url the document's address, with a slash at its end
  * @param {Record<string, any>} given options: see documents.d.ts
- * @param {Record<string, any>} outside {fetch, storage, clock, random, newId, token, writer, channel}
+ * @param {Record<string, any>} outside {fetch, budget, storage, clock, random, newId, token, writer, channel}
  */
 export function createSession(url, given, outside) {
   const { clock, storage, writer, channel, random, newId } = outside;
@@ -65,7 +65,7 @@ export function createSession(url, given, outside) {
       else slot().bin(taken, offer);
     },
     get: ({ seq }) => answer(talk.get().then(opened), { of: "get", seq }),
-    put: (save) => answer(talk.put({ ...save, writer: writer.name(), schema: state.schema }), { of: "put", about: save.saveId }),
+    put: (save) => answer(talk.put({ ...save, writer: writer.name(), schema: state.schema, names: state.names }), { of: "put", about: save.saveId }),
     look: ({ id }) => answer(talk.look(id), { of: "look", about: id }),
     amend: ({ id, text }) => answer(talk.amend(id, text, newId()), { of: "amend", about: id, text }),
     settle: (decision) => answer(talk.settle(decision), { of: "settle", about: decision.id }),

@@ -42,6 +42,7 @@ export const begin = (settings) => ({
   discarding: /** @type {{edits: number, staged: string|null}|null} */ (null), // what may go once the stored copy is here
   failed: "", // why the last thing a person asked for did not happen
   merges: false,
+  names: /** @type {import("./patch.js").Names|null} */ (null), // of attributes, where a patch may stand for the whole
   schema: settings.schema, // of this page, not of the stored text: the site refuses pages of an older release
   backup: "local", // local, indexed, memory
   offers: /** @type {any[]} */ ([]),

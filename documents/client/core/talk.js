@@ -1,25 +1,22 @@
 // Talk: requests to the server, and its answers in our words. A redirect is not followed: a login page is not an answer.
 
 import { classify } from "./answers.js";
+import { patchOf } from "./patch.js";
 import { bytesOf } from "./text.js";
 
-// The browser refuses keepalive bodies beyond 64 KiB in all; a save that fits goes on when the tab is closed.
-const KEEPALIVE = 60_000;
-let alive = 0;
-
 /**
- * @param {{fetch: typeof fetch, clock: {now(): number, after(ms: number, then: () => void): () => void}, url: string,
+ * @param {{fetch: typeof fetch, budget: {left: number}, clock: {now(): number, after(ms: number, then: () => void): () => void}, url: string,
  *   csrfUrl: string, token: () => string, timeout: number, user: () => string, learn: (user: string) => void}} parts
  */
-export function createTalk({ fetch, clock, url, csrfUrl, token, timeout, user, learn }) {
+export function createTalk({ fetch, budget, clock, url, csrfUrl, token, timeout, user, learn }) {
   let fresh = /** @type {string|undefined} */ ("");
 
   async function once(/** @type {string} */ to, method = "GET", body = "") {
     const size = bytesOf(body);
-    const keepalive = size > 0 && alive + size <= KEEPALIVE;
+    const keepalive = size > 0 && size <= budget.left;
     const stop = new AbortController();
     const cancel = clock.after(timeout, () => stop.abort());
-    if (keepalive) alive += size;
+    if (keepalive) budget.left -= size;
     try {
       const response = await fetch(to, {
         method,
@@ -36,15 +33,14 @@ export function createTalk({ fetch, clock, url, csrfUrl, token, timeout, user, l
         },
       });
       const raw = await response.text();
-      const header = (/** @type {string} */ name) => response.headers.get(name) || "";
-      const after = Number(header("Retry-After")) * 1000;
-      const redirected = response.type === "opaqueredirect";
-      return { status: response.status, body: parse(raw), raw, after, user: header("Documents-User"), redirected };
+      const { status, headers, type } = response;
+      const after = /** @type {any} */ (headers.get("Retry-After")) * 1000;
+      return { status, body: parse(raw), raw, after, user: headers.get("Documents-User") || "", redirected: type === "opaqueredirect" };
     } catch (error) {
       return { status: 0, body: error && null }; // no answer: the save may be stored or not
     } finally {
       cancel();
-      if (keepalive) alive -= size;
+      if (keepalive) budget.left += size;
     }
   }
 
@@ -60,14 +56,26 @@ export function createTalk({ fetch, clock, url, csrfUrl, token, timeout, user, l
     return outcome;
   }
 
+  /** A closing page sends what changed, where only that gets through; refused, the whole says the same. @param {any} save */
+  async function put({ version, saveId, writer, schema, text, base, names }) {
+    const fits = (/** @type {string} */ body) => bytesOf(body) <= budget.left;
+    const save = { expectedVersion: version, saveId, writer, schema };
+    const whole = bodyOf(save, text);
+    const set = base && names && !fits(whole) && patchOf(base, text, names);
+    const part = set && bodyOf(save, set, "set");
+    const outcome = part && fits(part) && (await ask("", "PATCH", part, saveId));
+    return outcome && outcome.block?.status !== "invalid" ? outcome : ask("", "PUT", whole, saveId);
+  }
+
   return {
+    put,
     get: () => ask(""),
     revision: (/** @type {number} */ version) => ask(`revisions/${version}/`),
-    put: (/** @type {any} */ save) => ask("", "PUT", saveBody(save), save.saveId),
     look: (/** @type {string} */ id) => ask(`conflicts/${id}/`),
     amend: (/** @type {string} */ id, /** @type {string} */ text, /** @type {string} */ saveId) =>
-      ask(`conflicts/${id}/`, "PUT", `{"saveId":"${saveId}","content":${text}}`),
-    settle: (/** @type {any} */ decision) => ask(`conflicts/${decision.id}/settle/`, "POST", settleBody(decision)),
+      ask(`conflicts/${id}/`, "PUT", bodyOf({ saveId }, text)),
+    settle: (/** @type {any} */ { id, choice, version, changes, saveId, picks, text }) =>
+      ask(`conflicts/${id}/settle/`, "POST", bodyOf({ choice, expectedVersion: version, changes, saveId, picks }, text)),
     seen: (/** @type {string} */ id) => ask(`conflicts/${id}/seen/`, "POST", "{}"),
   };
 }
@@ -81,11 +89,5 @@ const parse = (/** @type {string} */ text) => {
 };
 
 // The content goes in as the text it is: nothing is parsed and written anew on the way.
-/** @param {any} save */
-const saveBody = ({ version, saveId, writer, schema, text }) =>
-  `{"expectedVersion":${version},"saveId":"${saveId}","writer":${JSON.stringify(writer)},"schema":${schema},"content":${text}}`;
-
-/** @param {any} decision */
-const settleBody = ({ choice, version, changes, saveId, picks, text }) =>
-  JSON.stringify({ choice, expectedVersion: version, changes, saveId, picks }).slice(0, -1) +
-  (text ? `,"content":${text}}` : "}");
+/** @param {any} members @param {string} text @param {string} [name] */
+const bodyOf = (members, text, name = "content") => JSON.stringify(members).slice(0, -1) + (text ? `,"${name}":${text}}` : "}");

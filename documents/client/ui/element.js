@@ -29,7 +29,7 @@ export class DocumentSession extends HTMLElement {
     const hands = { session, options, tell, picks: {}, say: (/** @type {string} */ word) => said[word] || word, again: () => draw(session.state, true) };
     const draw = (/** @type {any} */ view, anew = false) => {
       const { status, block, conflict, backup, unsaved, behind } = view;
-      const notes = [hands.say(said[block?.code] ? block.code : status)];
+      const notes = [said[block?.code] || hands.say(status)];
       if (unsaved && backup === "memory") notes.push(said.memory);
       if (behind && !conflict) notes.push(said.behind);
       chip.className = `chip ${status}${block || conflict || notes.length > 1 ? " bad" : ""}`;

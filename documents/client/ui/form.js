@@ -46,11 +46,11 @@ export function bindForm(form, session) {
     if (!loaded || hidden) return;
     for (const field of fields()) if (field.name in session.content) put(field, session.content[field.name]);
   });
-  form.addEventListener("input", typed);
-  form.addEventListener("submit", submitted);
+  const bound = new AbortController(); // its signal undoes both
+  form.addEventListener("input", typed, bound);
+  form.addEventListener("submit", submitted, bound);
   return () => {
     undo();
-    form.removeEventListener("input", typed);
-    form.removeEventListener("submit", submitted);
+    bound.abort();
   };
 }

@@ -34,7 +34,7 @@ function conflictParts({ conflict: c, settling, failed }, hands) {
   const stored = `${say("stored")} (${[c.by, when(c.at)].filter(Boolean).join(", ")})`;
   const open = rows.some((row) => row.pick === "" && !picks[row.id]);
   const choice = (/** @type {any} */ row, /** @type {string} */ side, /** @type {string|undefined} */ text) => {
-    const shown = text === undefined ? make("i", {}, say("nothing")) : text;
+    const shown = text ?? make("i", {}, say("nothing"));
     if (row.pick === undefined) return shown;
     const checked = (picks[row.id] || row.pick) === side;
     const onchange = () => {
@@ -45,7 +45,7 @@ function conflictParts({ conflict: c, settling, failed }, hands) {
   };
   const decide = (/** @type {string} */ word, /** @type {string} */ how, more = {}) =>
     button(say(word), () => session.settle(how, { version: c.version, ...more }), { disabled: settling });
-  const head = make("tr", {}, ...["", say("mine"), stored].map((text) => (text ? make("th", { scope: "col" }, text) : make("td"))));
+  const head = make("tr", {}, make("td"), ...[say("mine"), stored].map((text) => make("th", { scope: "col" }, text)));
   const line = (/** @type {any} */ row) =>
     make(
       "tr",
@@ -61,7 +61,7 @@ function conflictParts({ conflict: c, settling, failed }, hands) {
     c.deleted ? say("gone") : make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: say("conflict") }, table),
     decide("keepMine", "take_theirs"),
     decide("takeStored", "keep_stored"),
-    ...(c.points && c.id ? [button(say("merge"), () => session.settle("merge", { picks: { ...picks }, version: c.version }), { disabled: settling || open })] : []),
+    c.points && c.id && button(say("merge"), () => session.settle("merge", { picks: { ...picks }, version: c.version }), { disabled: settling || open }),
   ];
 }
 
@@ -104,10 +104,10 @@ function blockedParts({ status, block, failed }, hands) {
   const why = [message, path, limit && `≤ ${limit} B`].filter(Boolean).join(" · ");
   return [
     failed ? say(failed) : why,
-    ...(loginUrl ? [make("a", { href: loginUrl, target: "_blank" }, say("login"))] : []),
+    loginUrl && make("a", { href: loginUrl, target: "_blank" }, say("login")),
     ...(status === "gone" ? newName(hands) : []),
     button(say("retry"), session.flush),
-    ...(["gone", "forbidden", "invalid"].includes(status) ? [button(say("discard"), session.discardAndReload)] : []),
+    ["gone", "forbidden", "invalid"].includes(status) && button(say("discard"), session.discardAndReload),
   ];
 }
 
@@ -117,7 +117,7 @@ function offerParts(list, { session, say }) {
     make(
       "p",
       {},
-      `${say(one.binned ? "binned" : "draft")}, ${when(one.at)}, ${say(one.live ? "live" : "on")}${one.live ? "" : ` ${one.draft.version}`} `,
+      `${say(one.binned ? "binned" : "draft")}, ${when(one.at)}, ${one.live ? say("live") : `${say("on")} ${one.draft.version}`} `,
       button(say("adopt"), () => session.adopt(one)),
       ...(one.live || one.binned ? [] : [button(say("dismiss"), () => session.dismiss(one))]),
     ),
@@ -129,7 +129,7 @@ export function panelOf(view, hands) {
   const { status, unsaved, failed, backup } = view;
   if (view.hidden) return [];
   const bad = view.conflict || view.block || view.tries;
-  const told = status === "conflict" ? conflictParts(view, hands) : bad ? blockedParts(view, hands) : failed ? [hands.say(failed)] : [];
+  const told = status === "conflict" ? conflictParts(view, hands) : bad ? blockedParts(view, hands) : [failed && hands.say(failed)];
   const left = unsaved ? [] : offerParts(view.offers, hands);
   const parts = [...told, ...((bad || (unsaved && backup === "memory")) && view.loaded ? rescue(hands) : []), ...left];
   return parts.filter(Boolean).map((part) => (typeof part === "string" ? make("p", {}, part) : part));
