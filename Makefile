@@ -34,17 +34,17 @@ test-newest: $(VENV)/.ready
 	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(SYNC) $(filter-out test-crash test-client,$(PARTS))
 
 # What asks nothing of the database that the other parts do not ask of SQLite too.
-ONCE := client branches bench docs notifications accounts/test_demo.py accounts/test_bucket.py
+ONCE := client desk_themes branches bench docs notifications accounts/test_demo.py accounts/test_bucket.py
 
 $(PARTS): $(VENV)/.ready
 test-library:
-	SUITE_PART=library $(PYTEST) --ignore=tests/conformance --ignore=tests/mutation --ignore=tests/crash --ignore=tests/client tests
+	SUITE_PART=library $(PYTEST) --ignore=tests/conformance --ignore=tests/mutation --ignore=tests/crash --ignore=tests/client --ignore=tests/desk_themes tests
 test-contract:
 	SUITE_PART=contract $(PYTEST) tests/conformance tests/mutation
 test-crash:
 	SUITE_PART=crash $(PYTEST) tests/crash
 test-client:
-	SUITE_PART=client $(PYTEST) tests/client
+	SUITE_PART=client $(PYTEST) tests/client tests/desk_themes
 test-sqlite:
 	@mkdir -p var
 	DATABASE_URL=$${SQLITE_URL:-sqlite:///var/test.sqlite3} $(RUN) -m pytest -q -m "not long and not postgres" $(patsubst %,--ignore=tests/%,$(ONCE))
