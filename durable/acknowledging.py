@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import models, router
-from django.db.models import Exists, OuterRef, Value
+from django.db.models import Exists, OuterRef, Subquery, Value
 from django.db.models.functions import Now
 
 from .run import Seen, clean_text
@@ -45,14 +45,16 @@ class Acknowledgement(models.Model):
             return False
         facts = {"settled_at": at, "at": Now(), "by": clean_text(by, 200)[:200], "reason": clean_text(reason, 2_000)}
         mine = cls._base_manager.using(run._state.db)
-        mine.update_or_create(kind=run._meta.label_lower, run=run.pk, defaults=facts)
+        noted, _ = mine.update_or_create(kind=run._meta.label_lower, run=run.pk, defaults=facts)
+        # As the database has it: SQLite writes its own times with three digits, and ours with six.
+        mine.filter(pk=noted.pk).update(settled_at=Subquery(rows.values("settled_at")[:1]))
         return True
 
     @classmethod
     def covers(cls, run: Any) -> bool:
         """Return whether somebody looked at the settlement that the run has now."""
-        mine = cls._base_manager.using(run._state.db)
-        return bool(mine.filter(kind=run._meta.label_lower, run=run.pk, settled_at=run.settled_at).exists())
+        using = run._state.db
+        return bool(type(run)._base_manager.using(using).filter(was_acknowledged(type(run), using), pk=run.pk).exists())
 
 
 def was_acknowledged(model: type[Any], using: str) -> Any:

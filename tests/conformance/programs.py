@@ -124,7 +124,11 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     Program(name="heartbeat, staff cancels", parts=lambda: [worker("A"), beat("A"), staff("cancel")]),
     Program(name="staff cancels", parts=lambda: [worker("A"), staff("cancel"), worker("B")]),
-    Program(name="staff cancels, retries", parts=lambda: [worker("A"), staff("cancel", "retry"), worker("B")]),
+    Program(
+        name="staff cancels, retries",
+        parts=lambda: [worker("A"), staff("cancel", "retry"), worker("B")],
+        most_steps=1,
+    ),
     Program(
         name="takeover, staff cancels",
         parts=lambda: [worker("A"), time_passes(), staff("cancel"), worker("B")],

@@ -8,6 +8,8 @@ import struct
 import threading
 import time
 
+#: What commits: the word, and the receipt of a message, which is one statement and commits by itself.
+_COMMITS = (b"COMMIT\0", b"WITH mine AS (UPDATE")
 _NEVER_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER: close() then sends RST instead of FIN
 
 
@@ -92,7 +94,8 @@ class Proxy:
                     self._thawed.wait()
                 if self.mode == "slow":
                     time.sleep(self.delay)
-                if pair in self._muted or (from_client and b"COMMIT\0" in chunk and self._ends_at_commit(pair)):
+                commits = from_client and any(mark in chunk for mark in _COMMITS)
+                if pair in self._muted or (commits and self._ends_at_commit(pair)):
                     break
                 target.sendall(chunk)
             else:
