@@ -24,17 +24,17 @@ serve: $(VENV)/.ready
 	$(RUN) manage.py migrate --verbosity 0
 	$(RUN) manage.py serve
 
-# The suite in parts, four at a time, since much of it waits: each part has a database (and, where none is given, a server) of its own.
+# The suite in parts, three at a time, since much of it waits: each part has a database (and, where none is given, a server) of its own.
 # The newest Python and Django pass all but the crash and the browser part in CI.
 PARTS := test-library test-contract test-client test-crash test-sqlite
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 test: $(VENV)/.ready
-	@$(MAKE) --no-print-directory --keep-going --jobs=4 $(SYNC) $(PARTS)
+	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(SYNC) $(PARTS)
 test-newest: $(VENV)/.ready
-	@$(MAKE) --no-print-directory --keep-going --jobs=4 $(SYNC) $(filter-out test-crash test-client,$(PARTS))
+	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(SYNC) $(filter-out test-crash test-client,$(PARTS))
 
 # What asks nothing of the database that the other parts do not ask of SQLite too.
-ONCE := client desk_themes branches bench docs notifications accounts/test_demo.py accounts/test_bucket.py
+ONCE := client crash desk_themes branches bench docs notifications accounts/test_demo.py accounts/test_bucket.py
 
 $(PARTS): $(VENV)/.ready
 test-library:

@@ -42,7 +42,14 @@ def finish(subject, run) -> None:
         boot_pass(type(run))
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+#: The suite of every day kills the server under two shapes, `make reliability` under all.
+SHAPES = [
+    pytest.param(subject, id=subject.name, marks=[] if subject.name in ("job", "message") else [pytest.mark.long])
+    for subject in SUBJECTS
+]
+
+
+@pytest.mark.parametrize("subject", SHAPES)
 @pytest.mark.parametrize("what", ["run", "reconcile"])
 def test_a_server_killed_at_any_statement_loses_and_repeats_nothing(what, subject, server, workers, monkeypatch):
     subject.budget(monkeypatch, Backoff(base=0.1, attempts=1))

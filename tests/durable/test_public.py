@@ -44,8 +44,8 @@ def test_the_models_facade_and_the_crash_kit_export_what_the_docs_name():
     from durable import models, testing
 
     assert models.__all__ == [
-        "Acknowledgement", "Attempt", "Decision", "Job", "JobManager", "Message", "Operation", "Pass", "Plan", "PlanReceipt", "Topic",
-        "Worker",
+        "Acknowledgement", "Attempt", "Decision", "Job", "JobManager", "Message", "Operation", "Pass", "Plan",
+        "PlanReceipt", "Topic", "Worker",
     ]  # fmt: skip
     assert {"assert_survives", "crash_at_statement", "expire_leases", "run_until_settled"} <= {*testing.__all__}
 
