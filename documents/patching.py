@@ -36,11 +36,8 @@ def patched(kind: DocumentKind, key: str, version: int, values: dict[str, Any]) 
     content = kind.merge.join(attributes | values, order)
     # What is unknown, or renames itself, does not come back as it was sent; a list whose items are attributes is in them.
     again, _ = kind.merge.split(content)
-    lost = [
-        name
-        for name, value in values.items()
-        if not same(again.get(name, ABSENT), value) or any(one.startswith(f"{name}/") for one in order)
-    ]
+    lists = {name.rpartition("/")[0] for name in order}
+    lost = [name for name, value in values.items() if not same(again.get(name, ABSENT), value) or name in lists]
     if lost:
         raise Invalid(*((name, f"is no value of an attribute of version {version}; {INSTEAD}") for name in lost))
     return read_value(content, kind.limits)

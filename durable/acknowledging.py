@@ -39,6 +39,8 @@ class Acknowledgement(models.Model):
     @classmethod
     def note(cls, run: Any, *, by: str, reason: str, seen: Seen) -> bool:
         """Note that the run was looked at as it was seen. Return whether it is still so, and still needs a look."""
+        if not is_kept_beside(run._state.db):
+            return False
         rows = type(run)._base_manager.using(run._state.db).filter(trouble(run.MACHINE), pk=run.pk)
         at = seen.among(rows).select_for_update().values_list("settled_at", flat=True).first()
         if at is None:
@@ -51,15 +53,25 @@ class Acknowledgement(models.Model):
         return True
 
     @classmethod
+    def is_missing(cls, run: Any) -> bool:
+        """Return whether the settlement that the run has now can be noted, and is not."""
+        return is_kept_beside(run._state.db) and not cls.covers(run)
+
+    @classmethod
     def covers(cls, run: Any) -> bool:
         """Return whether somebody looked at the settlement that the run has now."""
         using = run._state.db
         return bool(type(run)._base_manager.using(using).filter(was_acknowledged(type(run), using), pk=run.pk).exists())
 
 
+def is_kept_beside(using: str) -> bool:
+    """Return whether acknowledgements live in that database: a run of another one is told until it is settled otherwise."""
+    return bool(using == router.db_for_write(Acknowledgement))
+
+
 def was_acknowledged(model: type[Any], using: str) -> Any:
     """Return the same as a condition on rows. Never true of runs that live in another database than acknowledgements."""
-    if using != router.db_for_read(Acknowledgement):
+    if not is_kept_beside(using):
         return Value(value=False, output_field=models.BooleanField())
     mine = Acknowledgement._base_manager.filter(
         kind=model._meta.label_lower, run=OuterRef("pk"), settled_at=OuterRef("settled_at")
@@ -69,5 +81,5 @@ def was_acknowledged(model: type[Any], using: str) -> Any:
 
 def forget(model: type[Any], pks: Iterable[Any], using: str) -> None:
     """Forget what was noted of runs that are deleted."""
-    if using == router.db_for_write(Acknowledgement):
+    if is_kept_beside(using):
         Acknowledgement._base_manager.using(using).filter(kind=model._meta.label_lower, run__in=list(pks)).delete()

@@ -49,8 +49,9 @@ class Heartbeat:
             self._held[claim] = time.monotonic() + claim.lease / _BEATS_PER_LEASE
             if self._thread is None:
                 self._limited = set()
-                self._thread = threading.Thread(target=self._beat, name="durable-heartbeat", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._beat, name="durable-heartbeat", daemon=True)
+                thread.start()  # it may refuse, and then the next claim tries again
+                self._thread = thread
             elif self._idle:
                 self._wake.notify()
 
@@ -67,15 +68,16 @@ class Heartbeat:
         SQLite takes a child forked before that for the same process, and lets the parent remove what the child writes to.
         """
         with self._wake:
-            if self._open and not self._held:
+            if self._open and not self._held and self._thread is not threading.current_thread():
                 self._wake.notify_all()
                 self._wake.wait_for(lambda: not self._open or bool(self._held), timeout=1.0)
 
     def _close(self) -> None:
         connections.close_all()
         with self._wake:
-            self._open = False
-            self._wake.notify_all()
+            if self._thread in (None, threading.current_thread()):
+                self._open = False
+                self._wake.notify_all()
 
     def _beat(self) -> None:
         try:
@@ -106,7 +108,9 @@ class Heartbeat:
     def _due(self) -> list[Claim]:
         now = time.monotonic()
         with self._wake:
-            return [claim for claim, beat in self._held.items() if self._next(claim, beat) <= now]
+            due = [claim for claim, beat in self._held.items() if self._next(claim, beat) <= now]
+            self._open = self._open or bool(due)  # it is about to be, and one of them may be let go meanwhile
+            return due
 
     @staticmethod
     def _next(claim: Claim, beat: float) -> float:
@@ -137,7 +141,6 @@ class Heartbeat:
 
     @contextlib.contextmanager
     def _patient(self, claim: Claim) -> Iterator[None]:
-        self._open = True
         # A write that waited for a silent database would keep this thread from all the other claims.
         if claim.alias not in self._limited:
             self._limited.add(claim.alias)

@@ -83,7 +83,7 @@ def insert_many(runs: Sequence[Any], using: str, *, due_in: float = 0.0) -> set[
         connection.vendor == "postgresql" and len(runs) > 1
     ):  # a text that names each value takes longer than all the rest
         params = [*later, *columns]
-        sql = _insert_columns_sql(model, names, bool(due_in))
+        sql = _insert_columns_sql(model, names, bool(due_in), using)
     else:
         params = [value for row in zip(*columns, strict=True) for value in (*row, *later)]
         sql = _insert_many_sql(model, connection.vendor, names, len(runs), bool(due_in))
@@ -122,7 +122,7 @@ def _insert_many_sql(model: Any, vendor: str, names: tuple[str, ...], rows: int,
 
 
 @functools.lru_cache(maxsize=64)
-def _insert_columns_sql(model: Any, names: tuple[str, ...], later: bool) -> str:
+def _insert_columns_sql(model: Any, names: tuple[str, ...], later: bool, using: str) -> str:
     quote = '"{}"'.format
     fields = [model._meta.get_field(name) for name in names]
     alike = _alike(model, born_claimed=False, step_names="")
@@ -131,7 +131,7 @@ def _insert_columns_sql(model: Any, names: tuple[str, ...], later: bool) -> str:
     same = [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
     times = [now_sql("postgresql")] * 2 + [later_sql("postgresql") if later else now_sql("postgresql")]
     # A length is left to the column: a cast would cut the text.
-    arrays = ", ".join(f"%s::{field.rel_db_type(connections['default']).partition('(')[0]}[]" for field in fields)
+    arrays = ", ".join(f"%s::{str(field.db_type(connections[using])).partition('(')[0]}[]" for field in fields)
     return (  # names of our own columns, quoted
         f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(map(quote, targets))})"  # noqa: S608
         f" SELECT {', '.join([given, *same, *times])} FROM UNNEST({arrays}) AS given ({given})"

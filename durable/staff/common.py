@@ -120,7 +120,7 @@ def leaving(machine: Machine, permission: str = "change") -> Decision:
         label=gettext_lazy("Leave it so"),
         done=gettext_lazy("Looked at, and left so."),
         sources=tuple(bad_endings(machine)),
-        when=lambda run, now: bool(run.last_error) and not _acknowledgement().covers(run),
+        when=lambda run, now: bool(run.last_error) and _acknowledgement().is_missing(run),
         carry_out=_acknowledged,
         will=lambda run, receipts, now, step: [
             _("It is no longer told as a problem on the overview, unless it is retried and given up again.")

@@ -45,6 +45,9 @@ test("what is more than new values of the same attributes is no patch", () => {
   for (const attributes of [[two, one], [one], [one, two, { id: "3" }], [one, { id: "3" }], [one, two, two], {}, null]) assert.equal(patch(base, { ...base, attributes }), "", JSON.stringify(attributes));
   for (const text of [{ title: "a" }, { ...base, more: 1 }, { attributes: [one, two], title: "a" }, null, 7, "ab", [1]]) assert.equal(patch(base, text), "", JSON.stringify(text));
   assert.equal(patch({ attributes: [{ id: "1,2" }] }, { attributes: [{ id: "1" }, { id: "2" }] }), "");
+  const empty = { title: "a", attributes: [] };
+  for (const text of [{ title: "b" }, { attributes: [], title: "a" }, { ...empty, attributes: [one] }]) assert.equal(patch(empty, text), "", JSON.stringify(text));
+  assert.equal(patch({ title: "a" }, { title: "b", attributes: [] }), "", "a list that appears, though it is empty");
   assert.equal(patch({ attributes: [null, 5] }, { attributes: [{}] }), "", "and it throws over no content");
 });
 

@@ -235,7 +235,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "a fork beside an open connection of the heartbeat": _in(
         "heartbeat",
-        "if self._open and not self._held:",
+        "if self._open and not self._held and self._thread is not threading.current_thread():",
         "if False:",
         "tests/durable/test_heartbeat.py::test_a_child_forked_right_after_a_run_inherits_no_connection_of_the_thread",
     ),

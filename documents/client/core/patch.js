@@ -19,6 +19,8 @@ export function patchOf(base, text, names) {
 function attributesOf(text, { list, id }) {
   const step = (/** @type {unknown} */ name) => "/" + `${name}`.replace(/~/g, "~0").replace(/\//g, "~1");
   return Object.entries(JSON.parse(text) || {}).flatMap(([name, value]) =>
-    name === list && Array.isArray(value) ? value.map((item) => [step(name) + step(item?.[/** @type {string} */ (id)]), item]) : [[step(name), value]],
+    name === list && Array.isArray(value)
+      ? [[step(name), 0], ...value.map((item) => [step(name) + step(item?.[/** @type {string} */ (id)]), item])]
+      : [[step(name), value]],
   );
 }

@@ -64,7 +64,7 @@ export function createTalk({ fetch, budget, clock, url, csrfUrl, token, timeout,
     const set = base && names && !fits(whole) && patchOf(base, text, names);
     const part = set && bodyOf(save, set, "set");
     const outcome = part && fits(part) && (await ask("", "PATCH", part, saveId));
-    return outcome && outcome.block?.status !== "invalid" ? outcome : ask("", "PUT", whole, saveId);
+    return outcome && outcome.kind !== "block" ? outcome : ask("", "PUT", whole, saveId);
   }
 
   return {
