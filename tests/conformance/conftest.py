@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.gates import tell
+
 EXPLORED: list[tuple[str, object]] = []
 LIVED: list[str] = []
 
@@ -39,10 +41,4 @@ def note():
 def pytest_terminal_summary(terminalreporter) -> None:
     for line in LIVED:
         terminalreporter.write_line(line)
-    if not EXPLORED:
-        return
-    terminalreporter.section("interleavings")
-    for name, found in EXPLORED:
-        terminalreporter.write_line(f"{name}: {found}")
-    total = [sum(getattr(found, part) for _, found in EXPLORED) for part in ("schedules", "states", "waits", "seconds")]
-    terminalreporter.write_line("all: {} schedules, {} states, {} lock waits in {:.1f} s".format(*total))
+    tell(terminalreporter, "interleavings", EXPLORED)

@@ -11,36 +11,30 @@ from __future__ import annotations
 import contextlib
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
 from django.db import OperationalError, connections
 
+from tests.gates import Abandoned, GatedThread
+
 from .far_side import FAR_SIDE
 from .oracle import Doer
 
-__all__ = ["Abandoned", "Hand"]
+__all__ = ["Hand"]
 
 
 #: How the ORM asks whether a row exists.
 _DECIDING = "SELECT 1 "
 
 
-class Abandoned(BaseException):
-    """The schedule was given up; unwind, and touch nothing any more."""
-
-
-class Hand(threading.Thread):
+class Hand(GatedThread):
     """One thread that carries out what it is given, one gate at a time."""
 
     def __init__(self, number: int, table: str, arrived: threading.Semaphore) -> None:
-        super().__init__(name=f"hand {number}", daemon=True)
+        super().__init__(number, arrived)
         self._table = f'"{table}"'
-        self._arrived = arrived
-        self._orders: list[Callable[[], Any] | None] = []
-        self._ordered = threading.Semaphore(0)
-        self._go = threading.Semaphore(0)
         self._gated = False
         self._pid = 0
         self.rest()
@@ -48,31 +42,16 @@ class Hand(threading.Thread):
 
     def rest(self) -> None:
         """Forget the last schedule."""
+        self.forget()
         self.doer = Doer("")
-        self.place = "idle"  # idle, running, gate, waiting
-        self.pending = ""  # what it does when it may go on
         self.about = ""  # the same with its parameters, as far as they are the same in every run
         self.ready: Callable[[], bool] = bool  # where it waits: whether it may go on
-        self.blocked = False  # the database makes it wait, as seen in pg_stat_activity
-        self.was_blocked = False  # since its last statement began
-        self.abandoned = False
         self.digest = 0  # of everything it has done and been answered
         self.error: BaseException | None = None
         self.lose_answers: set[int] = set()  # numbers of its COMMITs whose answer never arrives
         self._commits = 0
 
     # Used by the stage -------------------------------------------------------------------------------------------
-
-    def order(self, work: Callable[[], Any]) -> None:
-        """Begin that work; it runs to its first gate."""
-        self.place = "running"
-        self._orders.append(work)
-        self._ordered.release()
-
-    def go_on(self) -> None:
-        """Let it through the gate."""
-        self.place = "running"
-        self._go.release()
 
     def local(self) -> tuple[Any, ...]:
         """Return all that decides what this hand does next."""
@@ -122,20 +101,9 @@ class Hand(threading.Thread):
                 self._arrived.release()
         connections.close_all()
 
-    def leave(self) -> None:
-        """End the thread and its connection."""
-        self._orders.append(None)
-        self._ordered.release()
-        self.join(timeout=10)
-
     def _pause(self, place: str, pending: str, about: str = "") -> None:
-        if self.abandoned:
-            raise Abandoned
-        self.pending, self.about, self.place = pending, about or pending, place
-        self._arrived.release()
-        self._go.acquire()
-        if self.abandoned:
-            raise Abandoned
+        self.about = about or pending
+        self.stop_at(place, pending)
 
     def _around(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         reads = sql.startswith("SELECT") and not sql.startswith(_DECIDING) and "FOR UPDATE" not in sql
@@ -147,7 +115,7 @@ class Hand(threading.Thread):
         alone = not self._connection.in_atomic_block and not sql.lstrip().startswith("SELECT")
         answer = "nothing"
         try:
-            with self._seen_before_it_commits() if alone else contextlib.nullcontext():
+            with self.seen_before_it_commits(self._connection.connection) if alone else contextlib.nullcontext():
                 result = execute(sql, params, many, context)
             answer = str(context["cursor"].rowcount)
             return result
@@ -156,22 +124,6 @@ class Hand(threading.Thread):
             raise
         finally:
             self._note(about, answer)
-
-    @contextlib.contextmanager
-    def _seen_before_it_commits(self) -> Iterator[None]:
-        """Spell out the transaction of a lone statement: one that was blocked must not commit in another hand's event."""
-        raw = self._connection.connection
-        self.was_blocked = False
-        raw.execute("BEGIN")
-        try:
-            yield
-            if self.was_blocked:
-                self._pause("gate", "COMMIT of the statement")
-            raw.execute("COMMIT")
-        except BaseException:
-            if not raw.closed:
-                raw.execute("ROLLBACK")
-            raise
 
     def _end_transaction(self, verb: str) -> None:
         really = getattr(type(self._connection), verb)

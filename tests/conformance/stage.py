@@ -14,6 +14,8 @@ from typing import Any
 
 from django.db import connection
 
+from tests.gates import give_up, settle
+
 from .far_side import FAR_SIDE
 from .hands import Hand
 from .oracle import Doer, check_end, check_event, check_state
@@ -22,11 +24,6 @@ from .subjects import Subject
 from .verbs import carry_on
 
 __all__ = ["Cast", "Deadlocked", "Stage"]
-
-_BLOCKED = (
-    "SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s)"
-    " AND wait_event_type = 'Lock' AND cardinality(pg_blocking_pids(pid)) > 0"
-)
 
 
 class Deadlocked(AssertionError):
@@ -151,39 +148,14 @@ class Stage:
             ready.go_on()
 
     def _settle(self, hands: list[Hand]) -> None:
-        while True:
-            moving = [hand for hand in hands if hand.place == "running"]
-            for hand in hands:
-                hand.blocked &= hand in moving
-            if not moving:
-                return
-            known = all(hand.blocked for hand in moving)
-            if self._arrived.acquire(timeout=0.0003 if known else 0.002):
-                continue
-            asked = {hand.pid: hand for hand in moving}
-            with connection.cursor() as cursor:
-                cursor.execute(_BLOCKED, [list(asked)])
-                blocked = {row[0] for row in cursor.fetchall()}
-            for pid, hand in asked.items():
-                now = pid in blocked and hand.place == "running"
-                self.ever_blocked += now and not hand.blocked
-                hand.blocked = now
-                hand.was_blocked |= now
-            if all(hand.blocked and hand.place == "running" for hand in moving):
-                return
+        self.ever_blocked += settle(hands, self._arrived)
 
     @contextlib.contextmanager
     def _given_up_at_last(self, hands: list[Hand], pk: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            for hand in hands:
-                hand.abandoned = True
-            while any(hand.place != "idle" for hand in hands):
-                for hand in hands:
-                    if hand.place in ("gate", "waiting"):
-                        hand.go_on()
-                self._arrived.acquire(timeout=0.01)
+            give_up(hands, self._arrived)
             self._wipe(pk)
 
     def _wipe(self, pk: Any) -> None:

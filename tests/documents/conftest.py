@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.gates import tell
+
 EXPLORED: list[tuple[str, object]] = []
 
 
@@ -12,10 +14,4 @@ def report(request):
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    if not EXPLORED:
-        return
-    terminalreporter.section("orders of writers")
-    for name, found in EXPLORED:
-        terminalreporter.write_line(f"{name}: {found}")
-    total = [sum(getattr(found, part) for _, found in EXPLORED) for part in ("schedules", "states", "waits", "seconds")]
-    terminalreporter.write_line("all: {} schedules, {} states, {} lock waits in {:.1f} s".format(*total))
+    tell(terminalreporter, "orders of writers", EXPLORED)

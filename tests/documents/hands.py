@@ -9,62 +9,33 @@ statement outside of one.
 import contextlib
 import threading
 import zlib
-from collections.abc import Callable, Iterator
 
 from django.db import connections
+
+from tests.gates import Abandoned, GatedThread
 
 __all__ = ["Hand"]
 
 OURS = ("documents_document", "documents_revision", "documents_conflict", "EXECUTE documents_")
 
 
-class Abandoned(BaseException):
-    """The schedule was given up; unwind, and touch nothing any more."""
-
-
-class Hand(threading.Thread):
+class Hand(GatedThread):
     """One thread that carries out what it is given, one gate at a time."""
 
     def __init__(self, number: int, arrived: threading.Semaphore) -> None:
-        super().__init__(name=f"hand {number}", daemon=True)
-        self._arrived = arrived
-        self._orders: list[Callable[[], object] | None] = []
-        self._ordered, self._go = threading.Semaphore(0), threading.Semaphore(0)
+        super().__init__(number, arrived)
         self.pid = 0
         self.rest("")
         self.start()
 
     def rest(self, writer: str) -> None:
         """Forget the last schedule, and be that writer in the next."""
+        self.forget()
         self.writer = writer
-        self.place = "idle"  # idle, running, gate
-        self.pending = ""  # what it does when it may go on
         self.past = 0  # digest of everything it did, and of what it did it on
         self.did: list[str] = []  # since the stage last looked
-        self.blocked = False  # the database makes it wait, as seen in pg_stat_activity
-        self.was_blocked = False  # since its last statement began
-        self.abandoned = False
         self.result: object = None
         self._inside = False  # SQLite: its transaction goes on
-
-    # Used by the stage -------------------------------------------------------------------------------------------
-
-    def order(self, work: Callable[[], object]) -> None:
-        """Begin that work; it runs to its first gate."""
-        self.place = "running"
-        self._orders.append(work)
-        self._ordered.release()
-
-    def go_on(self) -> None:
-        """Let it through the gate."""
-        self.place = "running"
-        self._go.release()
-
-    def leave(self) -> None:
-        """End the thread and its connection."""
-        self._orders.append(None)
-        self._ordered.release()
-        self.join(timeout=10)
 
     def remember(self, *what: object) -> None:
         """Add to its past."""
@@ -96,26 +67,17 @@ class Hand(threading.Thread):
                 self._arrived.release()
         connections.close_all()
 
-    def _gate(self, pending: str) -> None:
-        if self.abandoned:
-            raise Abandoned
-        self.pending, self.place = pending, "gate"
-        self._arrived.release()
-        self._go.acquire()
-        if self.abandoned:
-            raise Abandoned
-
     def _around(self, execute, sql, params, many, context):
         if not self._is_noticed(sql):
             return execute(sql, params, many, context)
         # Sent as text or, on a connection that has saved often, by its name: the same step.
         words = " ".join(sql.split())
-        self._gate("swap" if words.startswith(("WITH head", "EXECUTE")) else words[:40])
+        self.stop_at("gate", "swap" if words.startswith(("WITH head", "EXECUTE")) else words[:40])
         self._inside = sql.startswith("BEGIN")
         alone = self._postgres and not self._connection.in_atomic_block and not sql.lstrip().startswith("SELECT")
         answer = "nothing"
         try:
-            with self._seen_before_it_commits() if alone else contextlib.nullcontext():
+            with self.seen_before_it_commits(self._connection.connection) if alone else contextlib.nullcontext():
                 result = execute(sql, params, many, context)
             answer = str(context["cursor"].rowcount)
             return result
@@ -130,25 +92,10 @@ class Hand(threading.Thread):
             return True
         return not self._inside and not sql.startswith("PREPARE") and any(name in sql for name in OURS)
 
-    @contextlib.contextmanager
-    def _seen_before_it_commits(self) -> Iterator[None]:
-        """Spell out the transaction of a lone statement: one that was blocked must not commit in another hand's step."""
-        raw = self._connection.connection
-        self.was_blocked = False
-        raw.execute("BEGIN")
-        try:
-            yield
-            if self.was_blocked:
-                self._gate("COMMIT of the statement")
-            raw.execute("COMMIT")
-        except BaseException:
-            raw.execute("ROLLBACK")
-            raise
-
     def _end(self, verb: str) -> None:
         if self._postgres:
             try:
-                self._gate(verb.upper())
+                self.stop_at("gate", verb.upper())
             except Abandoned:
                 type(self._connection).rollback(self._connection)
                 raise

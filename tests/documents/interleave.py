@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from django.db import connection
+from tests.gates import give_up, settle
 
 from .hands import Hand
 from .oracle import check_step, look
@@ -27,11 +27,6 @@ __all__ = ["Explored", "Scene", "explore"]
 Scene = Callable[[], tuple[dict[str, Callable[[], object]], Callable[[dict[str, object]], None]]]
 
 LOT = random.Random()  # the same for every scene, so that a schedule at the bound is met again
-
-_BLOCKED = (
-    "SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s)"
-    " AND wait_event_type = 'Lock' AND cardinality(pg_blocking_pids(pid)) > 0"
-)
 
 
 @dataclass(slots=True)
@@ -152,7 +147,7 @@ class Stage:
         try:
             return self._play(hands, chooser)
         finally:
-            self._give_up(hands)
+            give_up(hands, self._arrived)
 
     def _play(self, hands: list[Hand], chooser: Chooser) -> dict[str, object] | None:
         free, sight = True, None
@@ -183,33 +178,4 @@ class Stage:
         return {hand.writer: hand.result for hand in hands}
 
     def _settle(self, hands: list[Hand]) -> None:
-        """Wait until every hand is at a gate, idle, or blocked by the database."""
-        while True:
-            moving = [hand for hand in hands if hand.place == "running"]
-            for hand in hands:
-                hand.blocked &= hand in moving
-            if not moving:
-                return
-            known = all(hand.blocked for hand in moving)
-            if self._arrived.acquire(timeout=0.0003 if known else 0.002) or connection.vendor != "postgresql":
-                continue
-            asked = {hand.pid: hand for hand in moving}
-            with connection.cursor() as cursor:
-                cursor.execute(_BLOCKED, [list(asked)])
-                blocked = {row[0] for row in cursor.fetchall()}
-            for pid, hand in asked.items():
-                now = pid in blocked and hand.place == "running"
-                self.waits += now and not hand.blocked
-                hand.blocked = now
-                hand.was_blocked |= now
-            if all(hand.blocked and hand.place == "running" for hand in moving):
-                return
-
-    def _give_up(self, hands: list[Hand]) -> None:
-        for hand in hands:
-            hand.abandoned = True
-        while any(hand.place != "idle" for hand in hands):
-            for hand in hands:
-                if hand.place == "gate":
-                    hand.go_on()
-            self._arrived.acquire(timeout=0.01)
+        self.waits += settle(hands, self._arrived)
