@@ -78,9 +78,8 @@ class RunList(ChangeList):
             if isinstance(spec, BegunFilter):
                 every = spec.queryset(request, every)
         pks = every.order_by("-pk").values_list("pk", flat=True)
-        first = pks[
-            LOOKED_THROUGH : LOOKED_THROUGH + 1
-        ].first()  # a value: of one worked out inside, nothing is estimated
+        # A value, asked for first: of one worked out inside the statement the database estimates nothing.
+        first = pks[LOOKED_THROUGH : LOOKED_THROUGH + 1].first()
         if first is None:
             self.looked_through = 0
             return rows
