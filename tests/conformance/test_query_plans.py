@@ -36,20 +36,29 @@ def test_what_workers_ask_is_read_from_an_index_in_its_order(subject: Subject, a
 
 @pytest.mark.parametrize("subject", GROWING, ids=lambda subject: subject.name)
 def test_statistics_of_an_hour_when_next_to_nothing_was_due_mislead_nobody(subject: Subject):
-    """Whatever the sample of that hour happened to hold: it is drawn at random, so several are tried."""
+    """
+    What they say of that hour does not enter: the planner expects as much to be due as ever, so it never sorts.
+
+    Whether an estimate of a few rows ends in a sort hangs on what the sample held; that there is no such estimate does not.
+    """
+    table = subject.model._meta.db_table
     with subject.deployed(subject.deploys[-1]):
         _crowd(subject)
-        for few in (0, 1, 2, 3, 5, 8, 12):
+        for few in (0, 4):
             with connection.cursor() as cursor:
                 subject.model._base_manager.filter(due_at__isnull=False).delete()
                 _copies(cursor, subject, few, settled=False)
-                cursor.execute(f"ANALYZE {subject.model._meta.db_table}")
+                cursor.execute(f"UPDATE {table} SET due_at = due_at - random() * INTERVAL '1 minute' WHERE due_at < NOW()")
+                cursor.execute(f"ANALYZE {table}")
                 _copies(cursor, subject, DUE, settled=False)
-            _ask_what_workers_ask(subject)
+            for statement in _ask_what_workers_ask(subject):
+                (scan,) = (node for node in nodes_of(plan_of(statement)) if "due" in node.get("Index Name", ""))
+                assert scan["Plan Rows"] > SETTLED / 10, f"{statement[0]}: {scan}"
 
 
-def _ask_what_workers_ask(subject: Subject) -> None:
-    model = subject.model
+def _ask_what_workers_ask(subject: Subject) -> list:
+    """Ask it, see that each answer is read by index in order; the statements that claimed."""
+    model, claims = subject.model, []
 
     for ahead in (False, True):
         for limit in (1, 16):
@@ -59,6 +68,7 @@ def _ask_what_workers_ask(subject: Subject) -> None:
                 taken = claim(model, using="default", owner="worker", lease=60, limit=limit, taking=taking)
             assert len(taken) == limit
             _reads_by_index(statements, "due")
+            claims += statements
 
     with sent(model._meta.db_table) as statements:
         assert Reconciler([model], Shutdown(grace=0))._anything_due()
@@ -69,6 +79,7 @@ def _ask_what_workers_ask(subject: Subject) -> None:
     for statement in statements:
         kinds = [node["Node Type"] for node in nodes_of(plan_of(statement))]
         assert "Seq Scan" not in kinds, f"{statement[0]}: {kinds}"
+    return claims
 
 
 def _crowd(subject: Subject) -> None:

@@ -63,11 +63,12 @@ def main() -> int:
 
 def _judge(name: str, tests: list[str] | tuple[str, ...], url: str, number: int) -> Verdict:
     parts = urlsplit(url)
+    again = {} if name == NOTHING else {"PYTEST_ADDOPTS": ""}  # a mutant's test that went red needs no second try
     own = urlunsplit(parts._replace(path=f"/mutant_{os.getpid()}_{number}"))
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "tests.mutation.patching",
          *tests],
-        env={**os.environ, "MUTANT": name, "DATABASE_URL": own, "PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ | {"MUTANT": name, "DATABASE_URL": own, "PYTHONDONTWRITEBYTECODE": "1"} | again,
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     red = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
