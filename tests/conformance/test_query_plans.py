@@ -48,7 +48,9 @@ def test_statistics_of_an_hour_when_next_to_nothing_was_due_mislead_nobody(subje
             with connection.cursor() as cursor:
                 subject.model._base_manager.filter(due_at__isnull=False).delete()
                 _copies(cursor, subject, few, settled=False)
-                cursor.execute(f"UPDATE {table} SET due_at = due_at - random() * INTERVAL '1 minute' WHERE due_at < NOW()")
+                cursor.execute(
+                    f"UPDATE {table} SET due_at = due_at - random() * INTERVAL '1 minute' WHERE due_at < NOW()"
+                )
                 cursor.execute(f"ANALYZE {table}")
                 _copies(cursor, subject, DUE, settled=False)
             for statement in _ask_what_workers_ask(subject):
