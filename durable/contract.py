@@ -32,12 +32,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from django.db import connections
-from django.db.models import BigIntegerField, CharField, F, PositiveIntegerField, Q, QuerySet, TextField
+from django.db.models import BigIntegerField, CharField, DateTimeField, F, PositiveIntegerField, Q, QuerySet, TextField
 from django.db.models.functions import Least, Now
 
 from . import cursors
 from .clock import InSeconds, later_sql, now_sql, seconds_param
 from .errors import Interrupted, LostLease
+from .instances import instances_of
 
 __all__ = [
     "NOW",
@@ -57,6 +58,7 @@ __all__ = [
 
 _PLAIN = {int, str}
 _PLAIN_FIELDS = {CharField, TextField, PositiveIntegerField, BigIntegerField}
+_NOTHING_FIELDS = _PLAIN_FIELDS | {DateTimeField}
 
 # Values an owner may write besides plain ones: what they are is decided by the database's clock.
 NOW = object()
@@ -291,27 +293,25 @@ class Claim:
     def write_beside(
         self,
         changes: Mapping[str, Any],
-        sql: str,
-        params: Sequence[Any],
-        *,
+        *others: tuple[str, Sequence[Any]],
         states: tuple[str, ...] | None = None,
-    ) -> bool:
+    ) -> tuple[int, ...]:
         """
-        Do as `write`, with a statement of the caller's inside the same one. PostgreSQL only: elsewhere, use a transaction.
+        Do as `write`, with statements of the caller's inside the same one. PostgreSQL only: elsewhere, use a transaction.
 
         Args:
             changes: as for `write`.
-            sql: an UPDATE, INSERT or DELETE of another table. It is carried out whether or not the run is still ours.
-            params: its parameters.
+            others: UPDATEs, INSERTs or DELETEs of other tables, each with its parameters. They are carried out whether or
+                not the run is still ours, and see the database as it was before the statement.
             states: as for `write`.
 
         Returns:
-            Whether the run was still ours, and is written.
+            How many rows each of them wrote: of the run, 1 where it was still ours and 0 where not; then of the others.
         """
         connection = connections[self.alias]
         mine, its_params = self._statement(connection, changes, None, states or (self.machine.claimed,), waits=True)
-        both = f"WITH mine AS ({mine} RETURNING 1), beside AS ({sql}) SELECT count(*) FROM mine"  # noqa: S608
-        return cursors.number(connection, both, (*its_params, *params)) == 1
+        sql = _with_others(mine, tuple(other for other, _ in others))
+        return cursors.numbers(connection, sql, (*its_params, *(one for _, params in others for one in params)))
 
     def check(self) -> None:
         """
@@ -433,6 +433,7 @@ def write_together(
     changes: Mapping[str, Any],
     each: Mapping[str, Sequence[Any]],
     *,
+    beside: str = "",
     states: tuple[str, ...] | None = None,
 ) -> set[Any]:
     """
@@ -444,7 +445,10 @@ def write_together(
     Args:
         claims: of one model and one alias.
         changes: what every run gets; `NOW` and `Later(seconds)` are the database's to work out.
-        each: column to one value per claim, in the order of the claims.
+        each: column to one value per claim, in the order of the claims; plain text and numbers only.
+        beside: on PostgreSQL, an UPDATE, INSERT or DELETE of another table inside the same statement, without parameters.
+            It reads `mine`, one row per claim with its id, its fence and the columns of `each`, and is carried out
+            whether or not those runs are still ours.
         states: the statuses the runs may be in; normally only the claimed one.
 
     Returns:
@@ -458,44 +462,55 @@ def write_together(
         rows = [{**changes, **{name: values[n] for name, values in each.items()}} for n in range(len(claims))]
         pairs = zip(claims, rows, strict=True)
         return {right.pk for right, row in pairs if right._update(row, None, states, waits=True)}
-    shape = _shape(changes)
-    columns = [[right.pk for right in claims], [right.fence for right in claims], *each.values()]
-    fields = [one.model._meta.get_field(name) for name in ("id", "fence", *each)]
-    params = [
-        _as_param(fields[n], value, connection) for row in zip(*columns, strict=True) for n, value in enumerate(row)
-    ]
+    params: list[Any] = [[right.pk for right in claims], [right.fence for right in claims], *map(list, each.values())]
     for name, value in changes.items():
         if value is not NOW:
             is_later, field = type(value) is Later, one.model._meta.get_field(name)
             params.append(seconds_param(value.seconds) if is_later else _as_param(field, value, connection))
-    types = [field.db_type(connection) for field in fields]
-    with connection.cursor() as cursor:
-        cursor.execute(_owners_batch(one.model, shape, tuple(each), types, len(claims), states), params)
-        return {row[0] for row in cursor.fetchall()}
+    sql = _owners_batch(one.model, one.alias, _shape(changes), tuple(each), beside, states)
+    return {right.pk for right in claims} - {row[0] for row in cursors.rows(connection, sql, params)}
 
 
+@functools.lru_cache(maxsize=1024)
 def _owners_batch(
     model: Any,
+    using: str,
     shape: tuple[tuple[str, str], ...],
     each: tuple[str, ...],
-    types: Sequence[str],
-    rows: int,
+    beside: str,
     states: tuple[str, ...],
 ) -> str:
     column, table = _columns(model), _quote(model._meta.db_table)
-    names = ", ".join(column[name] for name in ("id", "fence", *each))
+    names = [column[name] for name in ("id", "fence", *each)]
     right = {"value": "%s", "now": now_sql("postgresql"), "later": later_sql("postgresql")}
     assignments = [f"{column[name]} = {right[kind]}" for name, kind in shape]
     assignments += [f"{column[name]} = mine.{column[name]}" for name in each]
-    mine = ", ".join([f"({', '.join(f'%s::{kind}' for kind in types)})"] * rows)
+    fields = [model._meta.get_field(name) for name in ("id", "fence", *each)]
+    # A list a column: a statement that names each value takes longer to read than all the rest. Its length is left to the
+    # column, as a cast would cut the text.
+    lists = ", ".join(f"%s::{field.db_type(connections[using]).partition('(')[0]}[]" for field in fields)
     statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
+    more = f", beside AS ({beside})" if beside else ""
+    key = column["id"]
+    # Answered with those that were not ours: most often there is none.
     return f"""
-        WITH mine ({names}) AS (VALUES {mine})
-        UPDATE {table} AS run SET {", ".join(assignments)} FROM mine
-        WHERE run.{column["id"]} = mine.{column["id"]} AND run.{column["fence"]} = mine.{column["fence"]}
-          AND run.{column["status"]} IN ({statuses})
-        RETURNING run.{column["id"]}
+        WITH mine ({", ".join(names)}) AS (SELECT * FROM UNNEST({lists})){more},
+        written AS (
+            UPDATE {table} AS run SET {", ".join(assignments)} FROM mine
+            WHERE run.{key} = mine.{key} AND run.{column["fence"]} = mine.{column["fence"]}
+              AND run.{column["status"]} IN ({statuses})
+            RETURNING run.{key}
+        )
+        SELECT {key} FROM mine WHERE {key} NOT IN (SELECT {key} FROM written)
     """  # noqa: S608 - names of our own columns, quoted
+
+
+@functools.lru_cache(maxsize=1024)
+def _with_others(mine: str, others: tuple[str, ...]) -> str:
+    parts = [f"mine AS ({mine} RETURNING 1)"]
+    parts += [f"beside_{number} AS ({sql} RETURNING 1)" for number, sql in enumerate(others)]
+    counts = ["mine", *(f"beside_{number}" for number in range(len(others)))]
+    return f"WITH {', '.join(parts)} SELECT {', '.join(f'(SELECT count(*) FROM {name})' for name in counts)}"  # noqa: S608
 
 
 def _shape(changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -534,8 +549,8 @@ def _owners_update(
 
 
 def _as_param(field: Any, value: Any, connection: Any) -> Any:
-    # Text and numbers are what they are: most of what an owner writes needs no preparation.
-    if type(value) in _PLAIN and type(field) in _PLAIN_FIELDS:
+    # Text, numbers and nothing are what they are: most of what an owner writes needs no preparation.
+    if type(field) in (_NOTHING_FIELDS if value is None else _PLAIN_FIELDS) and (value is None or type(value) in _PLAIN):
         return value
     return field.get_db_prep_save(value, connection)
 
@@ -559,15 +574,16 @@ def _claim_in_one_statement(
     when = "this" if taking.pk is not None else "ahead" if taking.ahead else "due"
     within, also = (tuple(name for name, _ in pairs) for pairs in (taking.within, taking.also))
     sql = _claim_sql(cast("Any", model), when, taking.untouched_since is not None, within, also, only)
-    runs = list(model._base_manager.using(using).raw(sql, params))
-    runs.sort(key=lambda run: (run.due_at is None, run.due_at))
-    return [
-        (
-            run,
-            _claim_of(run, using, owner, lease, (run.was_owner or None) if run.was_status == machine.claimed else None),
-        )
-        for run in runs
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        rows = cursor.fetchall()
+    runs = instances_of(model, connection, [row[2:] for row in rows])
+    taken = [
+        (run, _claim_of(run, using, owner, lease, (was_owner or None) if was_status == machine.claimed else None))
+        for run, (was_status, was_owner, *_) in zip(runs, rows, strict=True)
     ]
+    taken.sort(key=lambda pair: (pair[0].due_at is None, pair[0].due_at))
+    return taken
 
 
 @functools.lru_cache(maxsize=1024)

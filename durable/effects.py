@@ -14,7 +14,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from django.db import Error, InterfaceError, OperationalError, connections, transaction
@@ -23,7 +23,9 @@ from .contract import Claim
 from .errors import DurableError, LostLease, StepTimeout, text_of
 from .patience import patience
 
-__all__ = ["commit", "mend", "outside_transaction", "persistently", "timed", "undone_by_the_database"]
+__all__ = [
+    "commit", "mend", "outside_transaction", "persistently", "timed", "timed_together", "undone_by_the_database",
+]  # fmt: skip
 
 logger = logging.getLogger("durable")
 T = TypeVar("T")
@@ -124,6 +126,19 @@ class timed:  # noqa: N801 - used as a `with` block's verb, as contextlib's own 
         claim.deadline = claim.cut_off = None
         # A late step that came back is not the next step's lateness; whether we still own the run, the fence tells.
         claim.timed_out = False
+
+
+@contextlib.contextmanager
+def timed_together(claims: Sequence[Claim], seconds: float) -> Iterator[None]:
+    """Give one call, made for all of them, a deadline. As `timed`, for what is done outside any transaction."""
+    deadline = time.monotonic() + seconds
+    for claim in claims:
+        claim.deadline = deadline
+    try:
+        yield
+    finally:
+        for claim in claims:
+            claim.deadline, claim.timed_out = None, False
 
 
 def outside_transaction(using: str) -> bool:

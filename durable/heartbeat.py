@@ -33,20 +33,22 @@ class Heartbeat:
 
     def __init__(self) -> None:
         self._held: dict[Claim, float] = {}  # claim → when its lease is renewed next, monotonic
-        self._waiting: dict[Claim, Callable[[], None]] = {}  # of these: those not begun → what gives one back
+        self._waiting: dict[Claim, Callable[[Claim], None]] = {}  # of these: those not begun → what gives one back
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._limited: set[str] = set()  # aliases whose connection of that thread has its limits
         self._idle = False
         self._open = False  # that thread has a connection
 
-    def hold(self, claim: Claim, give_back: Callable[[], None] | None = None) -> None:
-        """Renew that claim's lease from now on; with `give_back`, call that instead when it would be time to."""
+    def hold(self, *claims: Claim, give_back: Callable[[Claim], None] | None = None) -> None:
+        """Renew those claims' leases from now on; with `give_back`, call that with one instead when it would be time to."""
+        now = time.monotonic()
         with self._wake:
-            self._waiting.pop(claim, None)
-            if give_back is not None:
-                self._waiting[claim] = give_back
-            self._held[claim] = time.monotonic() + claim.lease / _BEATS_PER_LEASE
+            for claim in claims:
+                self._waiting.pop(claim, None)
+                if give_back is not None:
+                    self._waiting[claim] = give_back
+                self._held[claim] = now + claim.lease / _BEATS_PER_LEASE
             if self._thread is None:
                 self._limited = set()
                 thread = threading.Thread(target=self._beat, name="durable-heartbeat", daemon=True)
@@ -55,11 +57,12 @@ class Heartbeat:
             elif self._idle:
                 self._wake.notify()
 
-    def let_go(self, claim: Claim) -> None:
-        """Stop renewing it."""
+    def let_go(self, *claims: Claim) -> None:
+        """Stop renewing them."""
         with self._wake:
-            self._held.pop(claim, None)
-            self._waiting.pop(claim, None)
+            for claim in claims:
+                self._held.pop(claim, None)
+                self._waiting.pop(claim, None)
 
     def rest(self) -> None:
         """
@@ -152,13 +155,13 @@ class Heartbeat:
         with self._patient(claim):
             return claim.renew()
 
-    def _return(self, claim: Claim, give_back: Callable[[], None]) -> None:
+    def _return(self, claim: Claim, give_back: Callable[[Claim], None]) -> None:
         # Renewed instead, it would be kept for as long as the run before it hangs.
         claim.lost = True
         self.let_go(claim)
         try:
             with self._patient(claim):
-                give_back()
+                give_back(claim)
         except Exception:
             logger.warning("not given back kind=%s pk=%s", claim.model._meta.label, claim.pk, exc_info=True)
             connections[claim.alias].close()
@@ -174,15 +177,16 @@ class Heartbeat:
 _process = Heartbeat()
 
 
-def hold(claim: Claim, give_back: Callable[[], None] | None = None) -> None:
-    """Keep that claim's lease while the run is carried out; with `give_back`: while it soon will be."""
-    if not connections[claim.alias].in_atomic_block:  # our own connection cannot see a run of a test case's transaction
-        _process.hold(claim, give_back)
+def hold(*claims: Claim, give_back: Callable[[Claim], None] | None = None) -> None:
+    """Keep the leases of claims of one alias while their runs are carried out; with `give_back`: while they soon will be."""
+    # Our own connection cannot see a run of a test case's transaction.
+    if claims and not connections[claims[0].alias].in_atomic_block:
+        _process.hold(*claims, give_back=give_back)
 
 
-def let_go(claim: Claim) -> None:
-    """Stop keeping it."""
-    _process.let_go(claim)
+def let_go(*claims: Claim) -> None:
+    """Stop keeping them."""
+    _process.let_go(*claims)
 
 
 def _forget_after_fork() -> None:

@@ -8,37 +8,32 @@ that the message may have gone out.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
-from django.db import connections, models, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db import connections, models
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from . import clock, explain, pauses, sending, topics
+from . import clock, explain, pauses, reaping, sending, topics
 from .attempt import Outcome, attempt
 from .conf import setting
-from .contract import Claim, Machine, Taking, claim, put_back, reap, transition
+from .contract import Claim, Machine, claim, transition
 from .effects import outside_transaction
 from .errors import InsideTransaction, NotConfigured, NotRecorded, Refused, Wait, WorkerLost, in_words, text_of
 from .lanes import Lane
+from .message_lanes import earlier_in_line, lane_of
 from .owner import current, label_of
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, Seen, clean_text, failure, trouble_index
 from .staff import Decision, of_messages
 
-__all__ = ["Attempt", "Message"]
+__all__ = ["Message"]
 
 PENDING, PROCESSING, SENT, FAILED, DEAD = "pending", "processing", "sent", "failed", "dead"
 
-#: A late success is better news than whatever was written over it, while its fence still matches.
-_NOT_SENT = (PROCESSING, PENDING, DEAD, FAILED)
-
 _RECHECK = 60.0  # seconds until a topic that is not configured is tried again
-_PAGE = 1_000
-_WINDOW = 10_000  # due messages of a topic that are looked through for spent ones; those stay in front
 
 
 class Message(Run):
@@ -105,12 +100,11 @@ class Message(Run):
         if handler is None:
             message = f"{self}: no handler of the topic {self.topic!r} in this code"
             raise LookupError(message)
-        lane, taken = _lane(handler, using, int(setting("MAX_LOSSES"))), False
+        lane, taken = lane_of(Message, handler, using, int(setting("MAX_LOSSES"))), False
         taking = lane.taking(pk=self.pk)
-        for pair in claim(type(self), using=using, owner=str(current()), lease=float(setting("LEASE")), taking=taking):
-            if lane.together:
-                self.together([pair])
-            taken = attempt(*pair) is Outcome.DONE
+        for pair in claim(Message, using=using, owner=str(current()), lease=float(setting("LEASE")), taking=taking):
+            settled = self.together([pair]) if lane.together else ()
+            taken = bool(settled) or attempt(*pair) is Outcome.DONE
         self.refresh_from_db()
         return taken or self.status == SENT
 
@@ -158,7 +152,7 @@ class Message(Run):
         held = pauses.paused(using).get(self.topic)
         if held is not None:
             return _("its topic %(topic)r is paused: %(why)s") % {"topic": self.topic, "why": held}
-        first = _earlier_in_line(type(self)._base_manager.using(using), self).order_by("ordinal", "pk").first()
+        first = earlier_in_line(type(self)._base_manager.using(using), self).order_by("ordinal", "pk").first()
         if first is None:
             return ""
         facts = {"key": first.key, "line": self.ordering_key}
@@ -181,24 +175,16 @@ class Message(Run):
     def lanes(cls, using: str) -> Sequence[Lane]:
         """One lane per topic that this code can send and nobody has paused."""
         held, losses = pauses.paused(using), int(setting("MAX_LOSSES"))
-        return [_lane(handler, using, losses) for handler in topics.known() if handler.topic not in held]
+        return [lane_of(cls, handler, using, losses) for handler in topics.known() if handler.topic not in held]
 
     @classmethod
     def maintain(cls, using: str) -> list[str]:
-        problems = super().maintain(using)
-        for handler in topics.known():
-            cls._reap(using, handler)
-        for topic, why in pauses.paused(using).items():
-            problems.append(f"The topic {topic!r} is paused: {why}. Its messages wait.")
-        for topic in _open_topics(using):
-            if topics.find(topic) is None:
-                problems.append(cls._nobody_sends(using, topic))
-        return problems
+        return super().maintain(using) + reaping.reap_and_report(cls, using)
 
     @classmethod
-    def together(cls, batch: Sequence[tuple[Any, Any]]) -> None:
+    def together(cls, batch: Sequence[tuple[Any, Any]]) -> Collection[Any]:
         """Hand a batch over in one call, and write one receipt for all that were sent."""
-        sending.send_together(batch, topics.find(batch[0][0].topic), _NOT_SENT)
+        return sending.send_together(batch, topics.find(batch[0][0].topic))
 
     def advance(self, claim: Claim) -> None:
         """Send the message, and record that it was sent."""
@@ -209,8 +195,9 @@ class Message(Run):
         handler = topics.find(self.topic)
         if handler is None:
             raise Wait(_RECHECK, f"no handler of the topic {self.topic!r} in this process any more")
-        claim.check()
-        sending.send(self, claim, handler, _NOT_SENT)
+        if self.begun_ahead is None or claim.lost:
+            claim.check()
+        sending.send(self, claim, handler)
 
     def fail(self, claim: Claim, error: BaseException) -> str:
         """Keep the error on the row and on the attempt's record; release the message, or settle it as failed or dead."""
@@ -256,127 +243,6 @@ class Message(Run):
         claim.write({"failures": self.failures, "last_error": f"WorkerLost: {error}"})
         return False
 
-    @classmethod
-    def _reap(cls, using: str, handler: topics.Handler) -> None:
-        """Settle as dead the messages that nobody holds and whose budget is spent. Their fences stay."""
-        rows = cls._base_manager.using(using)
-        front = rows.filter(topic=handler.topic, due_at__isnull=False).order_by("due_at").values("pk")[:_WINDOW]
-        spent = rows.filter(Taking(ahead=True).condition(cls.MACHINE), _spent(handler, int(setting("MAX_LOSSES"))))
-        for message in spent.filter(pk__in=front).defer("payload")[:_PAGE]:
-            row, held = rows.filter(pk=message.pk), message.status == PROCESSING
-            if held and not message.log.filter(fence=message.fence).exists():
-                put_back(row, fence=message.fence, attempts=message.attempts - 1)
-                continue
-            with transaction.atomic(using=using):
-                done = reap(row, fence=message.fence, **cls._obituary(message, using))
-                if done:
-                    message.log.filter(outcome="").update(outcome="unknown")
-            if done:
-                sending.tell_reaped(message, using)
-
-    @classmethod
-    def _obituary(cls, message: Message, using: str) -> dict[str, Any]:
-        if message.status != PROCESSING:
-            return {"last_error": f"given up after {message.attempts} attempts: the budget was made smaller"}
-        name = label_of(message.owner)
-        error = WorkerLost(f"{name} vanished with the message in hand; it may have been sent")
-        entry = failure(message, step=message.topic, error=error, owner=name, at=clock.read(connections[using]))
-        return {
-            "losses": message.losses + 1,
-            "failures": [entry, *message.failures][:FAILURES_KEPT],
-            "last_error": (
-                f"given up after {message.attempts} attempts: the worker was lost, last {name}; it may have been sent"
-            ),
-        }
-
-    @classmethod
-    def _nobody_sends(cls, using: str, topic: str) -> str:
-        rows = cls._base_manager.using(using).filter(topic=topic, due_at__isnull=False)
-        said = f"nobody will send this: no handler of the topic {topic!r} in this code"
-        unmarked = rows.filter(status=PENDING).exclude(last_error=said).values("pk")[:_WINDOW]
-        rows.filter(pk__in=list(unmarked.values_list("pk", flat=True)), status=PENDING).update(last_error=said)
-        return f"{rows.count()} open message(s) of the topic {topic!r} wait for code that has a handler of it."
-
     def _row(self, seen: Seen | None = None) -> RunQuerySet:
         rows = RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
         return seen.among(rows) if seen else rows
-
-
-class Attempt(models.Model):
-    """One attempt to send a message: committed before it begins, completed when it ends."""
-
-    # Without a constraint in the database: checking it would lock the message's row for every attempt.
-    message = models.ForeignKey(
-        Message, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="log", editable=False
-    )
-    fence = models.BigIntegerField(editable=False)
-    number = models.PositiveIntegerField(editable=False)
-    owner = models.CharField(max_length=200, editable=False)
-    started_at = models.DateTimeField(db_default=Now(), editable=False)
-    ended_at = models.DateTimeField(null=True, editable=False)
-    outcome = models.CharField(max_length=16, blank=True, default="", editable=False)
-    code = models.CharField(max_length=50, blank=True, default="", editable=False)
-    error = models.TextField(blank=True, default="", editable=False)
-    provider_id = models.CharField(max_length=200, blank=True, default="", editable=False)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["message", "fence"], name="durable_attempt_claim")]
-
-    def __str__(self) -> str:
-        return f"attempt {self.number} of {self.message_id}"
-
-    @property
-    def by(self) -> str:
-        """The owner in the short form that people read: host/pid."""
-        return self.owner.partition(" ")[0]
-
-
-def _earlier_in_line(rows: Any, of: Any) -> Any:
-    """Return the open messages that must be sent before one: those of its ordering key that were posted earlier."""
-    topic, line, ordinal, pk = of.topic, of.ordering_key, of.ordinal, of.pk
-    before = Q(ordinal__lt=ordinal) | Q(ordinal=ordinal, pk__lt=pk)
-    return rows.filter(before, topic=topic, ordering_key=line, due_at__isnull=False).exclude(ordering_key="")
-
-
-class _Outer:
-    """The message that a sub-select is asked for."""
-
-    def __init__(self, topic: str) -> None:
-        self.topic = topic
-        self.ordering_key, self.ordinal, self.pk = OuterRef("ordering_key"), OuterRef("ordinal"), OuterRef("pk")
-
-
-def _spent(handler: topics.Handler, losses: int) -> Q:
-    """Return what is true of a message that must not be claimed again. A lost worker is an attempt like any other."""
-    if handler.attempts is not None:
-        return Q(attempts__gte=handler.attempts)
-    return Q(status=PROCESSING, losses__gte=losses - 1)
-
-
-@functools.lru_cache(maxsize=1024)
-def _lane(handler: topics.Handler, using: str, losses: int) -> Lane:
-    first: Any = Q(ordering_key="") | ~Exists(
-        _earlier_in_line(Message._base_manager.using(using), _Outer(handler.topic))
-    )
-    admission = None
-    if handler.concurrency is not None:
-        admission = functools.partial(pauses.admission, Message, handler.topic, handler.concurrency, using)
-    return Lane(
-        name=handler.topic,
-        within=(("topic", handler.topic),),
-        only=~_spent(handler, losses) & first,
-        most=handler.batch or (1 if handler.concurrency is not None else None),
-        together=handler.batch is not None,
-        yields=True,
-        admission=admission,
-    )
-
-
-def _open_topics(using: str) -> list[str]:
-    """Return the topics that open messages have, with one look into the index for each."""
-    rows, found = Message._base_manager.using(using).filter(due_at__isnull=False), [""]
-    while True:
-        after = rows.filter(topic__gt=found[-1]).order_by("topic").values_list("topic", flat=True).first()
-        if after is None:
-            return found[1:]
-        found.append(after)

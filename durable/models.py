@@ -2,7 +2,8 @@
 
 from .acknowledging import Acknowledgement
 from .jobs import Job, JobManager
-from .messages import Attempt, Message
+from .message_log import Attempt
+from .messages import Message
 from .operations import Operation
 from .pauses import Topic
 from .planned import Plan

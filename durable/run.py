@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -141,6 +141,12 @@ class Run(models.Model):
     #: Of an attempt under way, on this instance only: how `advance` settled it, where that is not the machine's `done`.
     settled_as: str = ""
 
+    #: Likewise: the run and the claim that its worker carries on after this one, where it has another in hand.
+    following: tuple[Any, Any] | None = None
+
+    #: Likewise: when the receipt of the run before it recorded that its attempt begins, by this process's monotonic clock.
+    begun_ahead: float | None = None
+
     id = RunId()
     status = models.CharField(max_length=16, editable=False)
     fence = models.BigIntegerField(default=0, editable=False)
@@ -195,8 +201,13 @@ class Run(models.Model):
         return float(setting("LEASE"))
 
     @classmethod
-    def together(cls, batch: Sequence[tuple[Any, Any]]) -> None:
-        """Do in one go what the runs of a lane with `together` have in common, before each is concluded by itself."""
+    def together(cls, batch: Sequence[tuple[Any, Any]]) -> Collection[Any]:
+        """
+        Do in one go what the runs of a lane with `together` have in common.
+
+        Return the claims of those that are settled by it, and told; each of the others is concluded by an attempt.
+        """
+        return ()
 
     @classmethod
     def at_boot(cls, using: str, wanted: frozenset[str] | None) -> None:

@@ -8,7 +8,6 @@ nothing to do one thread of the process looks, once per poll, with one statement
 from __future__ import annotations
 
 import collections
-import functools
 import logging
 import random
 import threading
@@ -266,35 +265,43 @@ class Reconciler:
             pace.at_once = min(_MOST_AT_ONCE, pace.at_once * 2) if took < _QUICK else 1
 
     def _carry_on(self, queue: _Queue, batch: list[tuple[Any, Claim]]) -> None:
-        left, together = list(reversed(batch)), queue.lane.together and not self.shutdown.stopping()
-        for run, right in batch:
-            self.shutdown.took(run, right)
-            if not together:
-                heartbeat.hold(right, functools.partial(self._let_others, queue, run, right))
+        runs, together = {right: run for run, right in batch}, queue.lane.together and not self.shutdown.stopping()
+        left = list(reversed(batch))
+        self.shutdown.took(runs)
+        if not together:
+            heartbeat.hold(*runs, give_back=lambda right: self._let_others(queue, runs[right], right))
         try:
             if together:
-                queue.model.together(batch)  # after this each must be concluded, asked to stop or not
-            while left and (together or not self.shutdown.stopping()):
+                left = self._together(queue, batch)  # after this each must be concluded, asked to stop or not
+            while left and (together or not self.shutdown.stopping() or left[-1][0].begun_ahead is not None):
                 run, right = left.pop()
                 if right.lost and not together:
                     continue
+                run.following = left[-1] if left and not together else None
                 outcome = attempt(run, right, should_stop=self.shutdown.stopping)
                 self.shutdown.gave_back(right)
-                self._count(run, outcome)
+                self._count(outcome, run)
         finally:
             for run, right in reversed(left):
                 if not right.lost:
                     self._give_back(run, right)
-            for _, right in batch:
-                heartbeat.let_go(right)
-                self.shutdown.gave_back(right)
+            heartbeat.let_go(*runs)
+            self.shutdown.gave_back(*runs)
+
+    def _together(self, queue: _Queue, batch: list[tuple[Any, Claim]]) -> list[tuple[Any, Claim]]:
+        """Carry a batch on in one go. Return what is left to be concluded one by one, the last first."""
+        settled = queue.model.together(batch)
+        self.shutdown.gave_back(*settled)
+        if settled:
+            self._count(Outcome.DONE, *(run for run, right in batch if right in settled))
+        return [pair for pair in reversed(batch) if pair[1] not in settled]
 
     def _give_back(self, run: Any, right: Claim) -> None:
         try:
             run.give_back(right, attempts=max(0, run.attempts - 1))
         except LostLease:
             logger.info("lease lost kind=%s pk=%s fence=%s", run._meta.label_lower, run.pk, right.fence)
-        self._count(run, Outcome.INTERRUPTED)
+        self._count(Outcome.INTERRUPTED, run)
 
     def _let_others(self, queue: _Queue, run: Any, right: Claim) -> None:
         """Give back a run that waits behind a slow one, as if this pass had not touched it."""
@@ -302,11 +309,12 @@ class Reconciler:
         self._seen.discard(queue.name)
         self.wake()
 
-    def _count(self, run: Any, outcome: Outcome) -> None:
+    def _count(self, outcome: Outcome, *runs: Any) -> None:
         with self._change:
-            self.report.outcomes[outcome] += 1
+            self.report.outcomes[outcome] += len(runs)
         if self._on_outcome is not None:
-            self._on_outcome(run, outcome)
+            for run in runs:
+                self._on_outcome(run, outcome)
 
     # Finding work ------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
@@ -73,15 +73,16 @@ class Shutdown:
         """Call that when the process is asked to stop."""
         self._wakers.append(waker)
 
-    def took(self, run: Any, claim: Claim) -> None:
-        """Remember a claim that must be given back if the process ends before it does."""
+    def took(self, runs: Mapping[Claim, Any]) -> None:
+        """Remember claims, each with its run, that must be given back if the process ends before it does."""
         with self._lock:
-            self._in_hand[claim] = run
+            self._in_hand.update(runs)
 
-    def gave_back(self, claim: Claim) -> None:
-        """Forget it."""
+    def gave_back(self, *claims: Claim) -> None:
+        """Forget them."""
         with self._lock:
-            self._in_hand.pop(claim, None)
+            for claim in claims:
+                self._in_hand.pop(claim, None)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         # A handler may interrupt any line of the main thread, one that holds our lock included: it only sets facts.

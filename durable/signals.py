@@ -13,12 +13,12 @@ from django.dispatch import Signal
 
 __all__ = ["run_failed", "run_lost", "run_progressed", "run_settled", "run_waiting", "send", "step_done"]
 
-step_done = Signal()  # step: its name; claim
-run_settled = Signal()  # status; claim
-run_failed = Signal()  # error; status: what the run is now; claim
-run_waiting = Signal()  # seconds, reason; claim
-run_lost = Signal()  # claim: the one that may write no more
-run_progressed = Signal()  # seen, total: rows of a pass; claim
+step_done = Signal(use_caching=True)  # step: its name; claim
+run_settled = Signal(use_caching=True)  # status; claim
+run_failed = Signal(use_caching=True)  # error; status: what the run is now; claim
+run_waiting = Signal(use_caching=True)  # seconds, reason; claim
+run_lost = Signal(use_caching=True)  # claim: the one that may write no more
+run_progressed = Signal(use_caching=True)  # seen, total: rows of a pass; claim
 
 logger = logging.getLogger("durable")
 

@@ -92,9 +92,9 @@ def test_the_page_of_a_message_shows_its_attempts_and_escapes_what_the_far_side_
 def test_an_attempt_without_a_word_is_named_as_one(staff, topic, far_side):
     message = outbox.post(topic(), {})
     taken = take(message)
-    from durable import sending
+    from durable import message_log
 
-    sending._begin(*taken)
+    message_log.begin([taken])
     page = staff.get(reverse("admin:durable_message_change", args=[message.pk])).content.decode()
     assert "no word yet" in page
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from django.db import InterfaceError, OperationalError, connection, connections
 
-from durable import LostLease, outbox, sending
+from durable import LostLease, message_log, outbox, recording
 from durable.attempt import Outcome, attempt
 from durable.models import Attempt, Message
 from durable.testing import assert_survives, expire_leases, in_child, run_until_settled
@@ -121,7 +121,7 @@ def test_a_late_success_wins_over_what_was_written_meanwhile_while_its_fence_mat
     settled = {} if status == "pending" else {"due_at": None}
     Message.objects.filter(pk=message.pk).update(status=status, lease_expires_at=None, **settled)
 
-    sending._record([(run, claim)], ["late"], ("processing", "pending", "dead", "failed"))
+    recording.record([(run, claim)], ["late"])
 
     message.refresh_from_db()
     assert (message.status, message.provider_id, message.due_at) == ("sent", "late", None)
@@ -151,7 +151,7 @@ def test_the_fence_never_goes_back_when_staff_retry_so_an_old_claim_stays_old(to
     far_side.answers = [ValueError("no")]
     message = outbox.post(topic(attempts=1), {})
     run, zombie = take(message)
-    sending._begin(run, zombie)
+    message_log.begin([(run, zombie)])
     expire_leases(message)
     drain()  # reaped: its one attempt is spent
     message.refresh_from_db()
@@ -281,7 +281,7 @@ def test_the_message_that_kills_its_worker_is_dead_after_its_budget_and_stops_no
 def test_one_message_over_its_limit_stops_no_claim(topic, far_side):
     """C26."""
     over = outbox.post(topic(attempts=3), {})
-    sending._begin(*take(over))
+    message_log.begin([take(over)])
     Message.objects.filter(pk=over.pk).update(attempts=3)
     expire_leases(over)
     outbox.post_many("news", [{}, {}, {}])
@@ -406,7 +406,7 @@ def test_no_statement_of_an_owner_leaves_out_its_fence(topic, far_side):
     far_side.answers = [ValueError("no"), "id"]
     message = outbox.post(topic(), {})
     taken = take(message)
-    sending._begin(*taken)
+    message_log.begin([taken])
     expire_leases(message)
     taken = take(message)
     taken[0].lost(taken[1])
