@@ -52,6 +52,7 @@ __all__ = [
     "reap",
     "release_early",
     "transition",
+    "unweighed",
     "write_together",
 ]
 
@@ -232,8 +233,8 @@ class Claim:
     """
 
     __slots__ = (
-        "alias", "cut_off", "deadline", "fence", "lease", "lost", "lost_owner", "machine", "model", "owner", "pk",
-        "should_stop", "timed_out",
+        "_stored_key", "alias", "cut_off", "deadline", "fence", "lease", "lost", "lost_owner", "machine", "model", "owner",
+        "pk", "should_stop", "timed_out",
     )  # fmt: skip
 
     def __init__(
@@ -260,6 +261,7 @@ class Claim:
         self.deadline: float | None = None  # of the step in hand, by this process's monotonic clock
         self.cut_off: Callable[[], None] | None = None  # ends the open transaction of the step in hand
         self.should_stop: Callable[[], bool] = bool
+        self._stored_key: Any = None
 
     @property
     def by(self) -> str:
@@ -293,25 +295,32 @@ class Claim:
     def write_beside(
         self,
         changes: Mapping[str, Any],
-        *others: tuple[str, Sequence[Any]],
+        beside: tuple[str, Sequence[Any]],
+        following: tuple[str, Sequence[Any]] | None = None,
+        *,
         states: tuple[str, ...] | None = None,
-    ) -> tuple[int, ...]:
+    ) -> tuple[bool, bool]:
         """
         Do as `write`, with statements of the caller's inside the same one. PostgreSQL only: elsewhere, use a transaction.
 
         Args:
             changes: as for `write`.
-            others: UPDATEs, INSERTs or DELETEs of other tables, each with its parameters. They are carried out whether or
-                not the run is still ours, and see the database as it was before the statement.
+            beside: an UPDATE, INSERT or DELETE of another table, with its parameters. It is carried out whether or not the
+                run is still ours, and sees the database as it was before.
+            following: another one, of which is asked whether it wrote anything.
             states: as for `write`.
 
         Returns:
-            How many rows each of them wrote: of the run, 1 where it was still ours and 0 where not; then of the others.
+            Whether the run was still ours, and is written; and if so, whether `following` wrote anything.
         """
         connection = connections[self.alias]
         mine, its_params = self._statement(connection, changes, None, states or (self.machine.claimed,), waits=True)
-        sql = _with_others(mine, tuple(other for other, _ in others))
-        return cursors.numbers(connection, sql, (*its_params, *(one for _, params in others for one in params)))
+        if following is None:
+            sql, params = _with_others(mine, beside[0], ""), [*beside[1], *its_params]
+        else:
+            sql, params = _with_others(mine, beside[0], following[0]), [*beside[1], *following[1], *its_params]
+        found = cursors.rows(connection, sql, params, often=True)
+        return bool(found), bool(found and found[0][0])
 
     def check(self) -> None:
         """
@@ -385,12 +394,9 @@ class Claim:
     ) -> tuple[str, tuple[Any, ...]]:
         shape = _shape(changes)
         waits = waits or not connection.features.has_select_for_update_skip_locked
-        sql, fields = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
-        params: list[Any] = [
-            seconds_param(value.seconds) if field is None else _as_param(field, value, connection)
-            for field, value in zip(fields, [v for v in changes.values() if v is not NOW], strict=True)
-        ]
-        mine: tuple[Any, ...] = (self._key(connection), self.fence)
+        sql, given = _owners_update(self.model, connection.vendor, shape, unless, states, waits)
+        params = _params(given, changes, connection)
+        mine: tuple[Any, ...] = (self.key(connection), self.fence)
         if unless is not None and connection.vendor == "postgresql":
             mine += (self._silence_allowed(),)
         return sql, (*params, *mine) if waits else (*params, *mine, *mine)
@@ -400,8 +406,11 @@ class Claim:
         seconds = self.lease if self.deadline is None else max(1.0, self.deadline - time.monotonic())
         return str(round(seconds * 1000))
 
-    def _key(self, connection: Any) -> Any:
-        return self.model._meta.pk.get_db_prep_value(self.pk, connection)
+    def key(self, connection: Any) -> Any:
+        """Return the run's primary key as a parameter of a statement of the caller's."""
+        if self._stored_key is None:
+            self._stored_key = self.model._meta.pk.get_db_prep_value(self.pk, connection)
+        return self._stored_key
 
     def _rows(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = self.model._base_manager.using(self.alias).filter(pk=self.pk)
@@ -462,13 +471,11 @@ def write_together(
         rows = [{**changes, **{name: values[n] for name, values in each.items()}} for n in range(len(claims))]
         pairs = zip(claims, rows, strict=True)
         return {right.pk for right, row in pairs if right._update(row, None, states, waits=True)}
-    params: list[Any] = [[right.pk for right in claims], [right.fence for right in claims], *map(list, each.values())]
-    for name, value in changes.items():
-        if value is not NOW:
-            is_later, field = type(value) is Later, one.model._meta.get_field(name)
-            params.append(seconds_param(value.seconds) if is_later else _as_param(field, value, connection))
-    sql = _owners_batch(one.model, one.alias, _shape(changes), tuple(each), beside, states)
-    return {right.pk for right in claims} - {row[0] for row in cursors.rows(connection, sql, params)}
+    sql, given = _owners_batch(one.model, one.alias, _shape(changes), tuple(each), beside, states)
+    lists = ([right.pk for right in claims], [right.fence for right in claims], *each.values())
+    params = [*map(cursors.as_array, lists), *_params(given, changes, connection)]
+    lost = cursors.rows(connection, sql, params, often=True)
+    return {right.pk for right in claims} - {row[0] for row in lost}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -479,11 +486,10 @@ def _owners_batch(
     each: tuple[str, ...],
     beside: str,
     states: tuple[str, ...],
-) -> str:
+) -> tuple[str, list[tuple[str, Any]]]:
     column, table = _columns(model), _quote(model._meta.db_table)
     names = [column[name] for name in ("id", "fence", *each)]
-    right = {"value": "%s", "now": now_sql("postgresql"), "later": later_sql("postgresql")}
-    assignments = [f"{column[name]} = {right[kind]}" for name, kind in shape]
+    assignments, given = _assignments(model, "postgresql", shape)
     assignments += [f"{column[name]} = mine.{column[name]}" for name in each]
     fields = [model._meta.get_field(name) for name in ("id", "fence", *each)]
     # A list a column: a statement that names each value takes longer to read than all the rest. Its length is left to the
@@ -491,34 +497,76 @@ def _owners_batch(
     lists = ", ".join(f"%s::{field.db_type(connections[using]).partition('(')[0]}[]" for field in fields)
     statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
     more = f", beside AS ({beside})" if beside else ""
-    key = column["id"]
+    key, held = column["id"], unweighed(f"run.{column['status']} IN ({statuses})")
     # Answered with those that were not ours: most often there is none.
-    return f"""
+    sql = f"""
         WITH mine ({", ".join(names)}) AS (SELECT * FROM UNNEST({lists})){more},
         written AS (
             UPDATE {table} AS run SET {", ".join(assignments)} FROM mine
             WHERE run.{key} = mine.{key} AND run.{column["fence"]} = mine.{column["fence"]}
-              AND run.{column["status"]} IN ({statuses})
+              AND {held}
             RETURNING run.{key}
         )
         SELECT {key} FROM mine WHERE {key} NOT IN (SELECT {key} FROM written)
     """  # noqa: S608 - names of our own columns, quoted
+    return sql, given
 
 
 @functools.lru_cache(maxsize=1024)
-def _with_others(mine: str, others: tuple[str, ...]) -> str:
-    parts = [f"mine AS ({mine} RETURNING 1)"]
-    parts += [f"beside_{number} AS ({sql} RETURNING 1)" for number, sql in enumerate(others)]
-    counts = ["mine", *(f"beside_{number}" for number in range(len(others)))]
-    return f"WITH {', '.join(parts)} SELECT {', '.join(f'(SELECT count(*) FROM {name})' for name in counts)}"  # noqa: S608
+def _with_others(mine: str, beside: str, following: str) -> str:
+    if following:
+        return (
+            f"WITH beside AS ({beside}), following AS ({following} RETURNING 1)"
+            f" {mine} RETURNING EXISTS(SELECT FROM following)"
+        )
+    return f"WITH beside AS ({beside}) {mine} RETURNING FALSE"
 
 
 def _shape(changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return what decides the text of the statement: the columns, and where their values come from."""
-    kinds = []
-    for name, value in changes.items():
-        kinds.append((name, "now" if value is NOW else "later" if type(value) is Later else "value"))
-    return tuple(kinds)
+    return tuple(
+        [
+            (
+                name,
+                "now" if value is NOW
+                else "later" if type(value) is Later
+                else "nothing" if value is None
+                else "empty" if type(value) is str and not value
+                else "value",
+            )
+            for name, value in changes.items()
+        ]
+    )  # fmt: skip
+
+
+def _assignments(
+    model: Any, vendor: str, shape: tuple[tuple[str, str], ...]
+) -> tuple[list[str], list[tuple[str, Any]]]:
+    """
+    Return what is written as SQL, and each parameter of it: its column, and the field that prepares it.
+
+    Nothing and the empty text stand in the SQL itself: to pass one takes the driver longer than to write it. The field is
+    None for a number of seconds.
+    """
+    column, assignments, given = _columns(model), [], []
+    for name, kind in shape:
+        field = model._meta.get_field(name)
+        right = {"now": now_sql(vendor), "later": later_sql(vendor)}.get(kind, "%s")
+        if kind == "nothing" and type(field) in _NOTHING_FIELDS:
+            right = "NULL"
+        elif kind == "empty" and type(field) in _PLAIN_FIELDS:
+            right = "''"
+        elif kind != "now":
+            given.append((name, None if kind == "later" else field))
+        assignments.append(f"{column[name]} = {right}")
+    return assignments, given
+
+
+def _params(given: list[tuple[str, Any]], changes: Mapping[str, Any], connection: Any) -> list[Any]:
+    return [
+        seconds_param(changes[name].seconds) if field is None else _as_param(field, changes[name], connection)
+        for name, field in given
+    ]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -529,11 +577,10 @@ def _owners_update(
     unless: str | None,
     states: tuple[str, ...],
     waits: bool,
-) -> tuple[str, list[Any]]:
-    """Return the statement, and for each of its values the field that prepares it; None for a number of seconds."""
+) -> tuple[str, list[tuple[str, Any]]]:
+    """Return the statement, and the parameters of what it writes as `_assignments` does."""
     column, table = _columns(model), _quote(model._meta.db_table)
-    right = {"value": "%s", "now": now_sql(vendor), "later": later_sql(vendor)}
-    assignments = ", ".join(f"{column[name]} = {right[kind]}" for name, kind in shape)
+    assignments, given = _assignments(model, vendor, shape)
     statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
     mine = f"{column['id']} = %s AND {column['fence']} = %s AND {column['status']} IN ({statuses})"
     where = mine
@@ -544,13 +591,12 @@ def _owners_update(
     if not waits:
         picked = f"SELECT {column['id']} FROM {table} WHERE {mine} FOR UPDATE SKIP LOCKED"  # noqa: S608
         where += f" AND {column['id']} = ({picked})"
-    fields = [None if kind == "later" else model._meta.get_field(name) for name, kind in shape if kind != "now"]
-    return f"UPDATE {table} SET {assignments} WHERE {where}", fields  # noqa: S608 - names of our own columns, quoted
+    return f"UPDATE {table} SET {', '.join(assignments)} WHERE {where}", given  # noqa: S608 - our own columns, quoted
 
 
 def _as_param(field: Any, value: Any, connection: Any) -> Any:
-    # Text, numbers and nothing are what they are: most of what an owner writes needs no preparation.
-    if type(field) in (_NOTHING_FIELDS if value is None else _PLAIN_FIELDS) and (value is None or type(value) in _PLAIN):
+    # Text and numbers are what they are: most of what an owner writes needs no preparation.
+    if type(value) in _PLAIN and type(field) in _PLAIN_FIELDS:
         return value
     return field.get_db_prep_save(value, connection)
 
@@ -574,9 +620,7 @@ def _claim_in_one_statement(
     when = "this" if taking.pk is not None else "ahead" if taking.ahead else "due"
     within, also = (tuple(name for name, _ in pairs) for pairs in (taking.within, taking.also))
     sql = _claim_sql(cast("Any", model), when, taking.untouched_since is not None, within, also, only)
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        rows = cursor.fetchall()
+    rows = cursors.rows(connection, sql, params)
     runs = instances_of(model, connection, [row[2:] for row in rows])
     taken = [
         (run, _claim_of(run, using, owner, lease, (was_owner or None) if was_status == machine.claimed else None))
@@ -610,7 +654,7 @@ def _claim_sql(
         "this": f"{column['id']} = %s",
     }[when]
     if untouched:
-        conditions += " AND " + _unweighed(f"{column['updated_at']} <= %s")
+        conditions += " AND " + unweighed(f"{column['updated_at']} <= %s")
     # Between two rows of the index that begins with them, in its order: an equality is taken for one row in two hundred
     # where there are no statistics, and all of that share would be read and sorted for each claim.
     index = ", ".join(column[name] for name in (*within, "due_at"))
@@ -618,15 +662,15 @@ def _claim_sql(
         ends = ", ".join(["%s"] * len(within))
         conditions += f" AND ({index}) >= ({ends}, '-infinity')"
         conditions += f" AND ({index}) <= ({ends}, 'infinity')"
-    conditions += "".join(f" AND {_unweighed(f'{column[name]} = %s')}" for name in also)
-    conditions += f" AND {_unweighed(only)}" if only else ""
+    conditions += "".join(f" AND {unweighed(f'{column[name]} = %s')}" for name in also)
+    conditions += f" AND {unweighed(only)}" if only else ""
     # MATERIALIZED: planned as a join, the sub-select could be run again for each row and take more than its limit (C42).
     return f"""
         WITH picked AS MATERIALIZED (
             SELECT {column["id"]}, {column["status"]} AS was_status, {column["owner"]} AS was_owner
             FROM {table}
-            WHERE {_unweighed(f"{column['status']} IN (%s, %s)")} AND {conditions}
-              AND {_unweighed(f"{lease} IS NULL OR {lease} <= {now}")}
+            WHERE {unweighed(f"{column['status']} IN (%s, %s)")} AND {conditions}
+              AND {unweighed(f"{lease} IS NULL OR {lease} <= {now}")}
             ORDER BY {index}
             LIMIT %s
             FOR UPDATE SKIP LOCKED
@@ -646,13 +690,14 @@ def _claim_sql(
     """  # noqa: S608 - names of our own columns, quoted
 
 
-def _unweighed(condition: str) -> str:
+def unweighed(condition: str) -> str:
     """
     Return the condition in a form whose share of rows the planner does not guess.
 
     Whatever has a due time is open and nearly always ours to carry out. A planner without statistics takes each for one
     row in two hundred, and then reads and sorts every due run for each claim, instead of the first of the index. That
-    something is not null, it takes for true of nearly every row.
+    something is not null, it takes for true of nearly every row. What a batch still holds are a few rows of a large table:
+    taken for the only ones that fit, they would be looked for in all of it, once for each of the batch.
     """
     return f"CASE WHEN {condition} THEN TRUE END IS NOT NULL"
 

@@ -8,13 +8,20 @@ statement, and to build Django's cursor around it takes as long as to send it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["nobody_looks_on", "numbers", "rows", "write"]
+from .prepared import Names
+
+__all__ = ["as_array", "copying", "nobody_looks_on", "rows", "write"]
+
+_TIMESTAMPTZ = 1184  # the type's number in every PostgreSQL
 
 
-def write(connection: Any, sql: str, params: Sequence[Any]) -> int:
+def write(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False) -> int:
     """
     Send one statement that changes rows and returns none.
 
@@ -22,6 +29,7 @@ def write(connection: Any, sql: str, params: Sequence[Any]) -> int:
         connection: this thread's Django connection; inside or outside a transaction.
         sql: with `%s` for each parameter.
         params: as the driver takes them.
+        often: it is worth being planned once for all, as it finds its rows by their keys.
 
     Returns:
         How many rows it changed.
@@ -33,22 +41,28 @@ def write(connection: Any, sql: str, params: Sequence[Any]) -> int:
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return int(cursor.rowcount)
-    return int(_executed(connection, sql, params).rowcount)
+    return int(_executed(connection, sql, params, often=often).rowcount)
 
 
-def numbers(connection: Any, sql: str, params: Sequence[Any]) -> tuple[int, ...]:
-    """Send one statement that answers with one row of numbers, and return them. Otherwise as `write`."""
-    (row,) = rows(connection, sql, params)
-    return tuple(row)
-
-
-def rows(connection: Any, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Send one statement, and return the rows that it answers with, as the driver reads them. Otherwise as `write`."""
+def rows(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False) -> list[tuple[Any, ...]]:
+    """Send one statement, and return the rows that it answers with, as Django's cursor reads them. Otherwise as `write`."""
     if not nobody_looks_on(connection):
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return list(cursor.fetchall())
-    return list(_executed(connection, sql, params).fetchall())
+    return list(_executed(connection, sql, params, often=often).fetchall())
+
+
+@contextlib.contextmanager
+def copying(connection: Any, sql: str) -> Iterator[Any]:
+    """Open a COPY FROM STDIN where nobody looks on; `write` its lines to what the context gives. Raises as `write`."""
+    with connection.wrap_database_errors, _kept(connection)[0].copy(sql) as door:
+        yield door
+
+
+def as_array(values: Iterable[Any]) -> str:
+    """Return texts, numbers or ids as PostgreSQL writes an array of them: the driver takes each value apart first."""
+    return "{" + ",".join([f'"{value}"' if type(value) is not str else _quoted(value) for value in values]) + "}"
 
 
 def nobody_looks_on(connection: Any) -> bool:
@@ -64,9 +78,45 @@ def nobody_looks_on(connection: Any) -> bool:
     )
 
 
-def _executed(connection: Any, sql: str, params: Sequence[Any]) -> Any:
-    kept = connection.__dict__.get("_durable_cursor")
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _executed(connection: Any, sql: str, params: Sequence[Any], *, often: bool) -> Any:
     with connection.wrap_database_errors:
-        if kept is None or kept.connection is not connection.connection:
-            kept = connection._durable_cursor = connection.connection.cursor()
-        return kept.execute(sql, params)
+        cursor, names = _kept(connection)
+        # Inside a transaction a name that is gone would take the caller's work with it.
+        if often and connection.autocommit and not connection.features.uses_server_side_binding:
+            return names.execute(cursor, sql, params)
+        return cursor.execute(sql, params)
+
+
+def _kept(connection: Any) -> tuple[Any, Names]:
+    """Return the driver's cursor of that connection, made anew where the connection or its time zone is another."""
+    cursor, names, timezone = connection.__dict__.get("_durable_cursor", (None, None, None))
+    if cursor is None or cursor.connection is not connection.connection or timezone is not connection.timezone:
+        cursor, names = connection.create_cursor(), Names()
+        _read_times_quickly(cursor)
+        connection._durable_cursor = (cursor, names, connection.timezone)
+    return cursor, names
+
+
+def _read_times_quickly(cursor: Any) -> None:
+    """Let the interpreter's own parser read times of UTC: Django's loader takes the driver's slow one."""
+    usual = cursor.adapters.get_loader(_TIMESTAMPTZ, cursor.format)
+    if getattr(usual, "timezone", None) is UTC:
+        cursor.adapters.register_loader(_TIMESTAMPTZ, _quick(usual))
+
+
+@functools.cache
+def _quick(usual: Any) -> Any:
+    class Quick(usual):  # type: ignore[misc]
+        def load(self, data: Any) -> Any:
+            try:
+                time = datetime.fromisoformat(str(data, "ascii"))
+            except ValueError:
+                return super().load(data)
+            return time if time.tzinfo is UTC else super().load(data)
+
+    return Quick

@@ -148,9 +148,20 @@ def outside_transaction(using: str) -> bool:
 
 
 def mend(connection: Any) -> None:
-    """Drop a connection that no longer works, so that the next statement gets another; never a test case's own."""
-    if not connection.in_atomic_block:
-        connection.close_if_unusable_or_obsolete()
+    """
+    Drop a connection that no longer works, so that the next statement gets another; never a test case's own.
+
+    One that is too old goes, too, but not where the project sets no age (CONN_MAX_AGE is 0): that asks for a new one with
+    every request, and would here be one with every run.
+    """
+    if connection.in_atomic_block:
+        return
+    ends = connection.close_at
+    if not connection.settings_dict["CONN_MAX_AGE"]:
+        connection.close_at = None
+    connection.close_if_unusable_or_obsolete()
+    if connection.connection is not None:
+        connection.close_at = ends
 
 
 def _refuse_broken(connection: Any) -> None:

@@ -34,7 +34,8 @@ class Heartbeat:
     def __init__(self) -> None:
         self._held: dict[Claim, float] = {}  # claim → when its lease is renewed next, monotonic
         self._waiting: dict[Claim, Callable[[Claim], None]] = {}  # of these: those not begun → what gives one back
-        self._wake = threading.Condition()
+        self._lock = threading.RLock()
+        self._wake = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
         self._limited: set[str] = set()  # aliases whose connection of that thread has its limits
         self._idle = False
@@ -43,7 +44,7 @@ class Heartbeat:
     def hold(self, *claims: Claim, give_back: Callable[[Claim], None] | None = None) -> None:
         """Renew those claims' leases from now on; with `give_back`, call that with one instead when it would be time to."""
         now = time.monotonic()
-        with self._wake:
+        with self._lock:
             for claim in claims:
                 self._waiting.pop(claim, None)
                 if give_back is not None:
@@ -57,9 +58,13 @@ class Heartbeat:
             elif self._idle:
                 self._wake.notify()
 
+    def keeps(self, claim: Claim) -> bool:
+        """Return whether that claim's lease is renewed already."""
+        return claim in self._held and claim not in self._waiting
+
     def let_go(self, *claims: Claim) -> None:
         """Stop renewing them."""
-        with self._wake:
+        with self._lock:
             for claim in claims:
                 self._held.pop(claim, None)
                 self._waiting.pop(claim, None)
@@ -179,8 +184,10 @@ _process = Heartbeat()
 
 def hold(*claims: Claim, give_back: Callable[[Claim], None] | None = None) -> None:
     """Keep the leases of claims of one alias while their runs are carried out; with `give_back`: while they soon will be."""
+    if not claims or (len(claims) == 1 and give_back is None and _process.keeps(claims[0])):
+        return
     # Our own connection cannot see a run of a test case's transaction.
-    if claims and not connections[claims[0].alias].in_atomic_block:
+    if not connections[claims[0].alias].in_atomic_block:
         _process.hold(*claims, give_back=give_back)
 
 

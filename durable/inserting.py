@@ -8,16 +8,17 @@ says ON CONFLICT DO NOTHING, which the ORM offers for bulk inserts only, without
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import connections, models
 from django.db.models.expressions import DatabaseDefault
 
+from . import cursors
 from .clock import later_sql, now_sql, seconds_param
 from .contract import Machine
 
-__all__ = ["insert", "insert_many"]
+__all__ = ["alike", "insert", "insert_many"]
 
 #: Columns the database fills in from its own clock.
 _NOW = ("created_at", "updated_at", "due_at")
@@ -60,83 +61,67 @@ def insert(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO 
     return made
 
 
-def insert_many(runs: Sequence[Any], using: str, *, due_in: float = 0.0) -> set[Any]:
+def insert_many(
+    model: Any, using: str, names: Sequence[str], rows: Sequence[Sequence[Any]], same: Mapping[str, Any], due_in: float
+) -> int:
     """
-    Insert new runs of one kind with one statement, leaving out those whose key is taken. Return the primary keys made.
+    Insert new runs that wait for a claimer with one statement, leaving out those whose key is taken.
 
     Args:
-        runs: unsaved runs of one kind.
+        model: the kind.
         using: the database alias; inside or outside a transaction.
+        names: the fields that each row gives a value of.
+        rows: the values: texts, or numbers, as the columns' types read them.
+        same: what is the same for each of them besides what is so for every new run.
         due_in: seconds from now until they are due.
+
+    Returns:
+        How many were made.
     """
-    if not runs:
-        return set()
     connection = connections[using]
-    model: Any = type(runs[0])
-    if len(runs) > 1 and not connection.features.can_return_rows_from_bulk_insert:
-        return {pk for run in runs for pk in insert_many([run], using, due_in=due_in)}
-    fields = [field for field in _given_fields(model) if any(_is_given(field, run) for run in runs)]
-    columns = [[field.get_db_prep_save(field.pre_save(run, True), connection) for run in runs] for field in fields]
-    names, later = tuple(field.name for field in fields), [seconds_param(due_in)] if due_in else []
-    params: list[Any]
-    if (
-        connection.vendor == "postgresql" and len(runs) > 1
-    ):  # a text that names each value takes longer than all the rest
-        params = [*later, *columns]
-        sql = _insert_columns_sql(model, names, bool(due_in), using)
+    later = [seconds_param(due_in)] if due_in else []
+    if connection.vendor == "postgresql" and len(rows) > 1:
+        sql = _insert_columns_sql(model, tuple(names), tuple(same), bool(due_in), using)
+        params = [*same.values(), *later, *map(cursors.as_array, zip(*rows, strict=True))]
     else:
-        params = [value for row in zip(*columns, strict=True) for value in (*row, *later)]
-        sql = _insert_many_sql(model, connection.vendor, names, len(runs), bool(due_in))
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        if len(runs) == 1:
-            made = {runs[0].pk} if cursor.rowcount == 1 else set()
-        else:
-            made = {model._meta.pk.to_python(row[0]) for row in cursor.fetchall()}
-    for run in runs:
-        run._state.db, run._state.adding = using, run.pk not in made
-        for name in (*_NOW, "lease_expires_at"):
-            run.__dict__.pop(name, None)
-    return made
-
-
-def _is_given(field: Any, run: Any) -> bool:
-    value = field.pre_save(run, True)
-    return not isinstance(value, DatabaseDefault) and (value is not None or field.has_db_default())
+        sql = _insert_many_sql(model, connection.vendor, (*names, *same), len(rows), bool(due_in))
+        params = [value for row in rows for value in (*row, *same.values(), *later)]
+    return cursors.write(connection, sql, params)
 
 
 @functools.lru_cache(maxsize=64)
 def _insert_many_sql(model: Any, vendor: str, names: tuple[str, ...], rows: int, later: bool) -> str:
-    quote = '"{}"'.format
-    column = {field.name: quote(field.column) for field in model._meta.concrete_fields}
-    alike = _alike(model, born_claimed=False, step_names="")
-    targets = ", ".join(column[name] for name in (*names, *alike, "created_at", "updated_at", "due_at"))
-    now = now_sql(vendor)
-    same = [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
-    row = ", ".join([*["%s"] * len(names), *same, now, now, later_sql(vendor) if later else now])
-    returning = f" RETURNING {column['id']}" if rows > 1 else ""
-    return (  # names of our own columns, quoted
-        f"INSERT INTO {quote(model._meta.db_table)} ({targets}) VALUES {', '.join([f'({row})'] * rows)} "  # noqa: S608
-        f"ON CONFLICT DO NOTHING{returning}"
-    )
+    into, alike, times = _shape_of_many(model, vendor, names, later=later)
+    row = ", ".join([*["%s"] * len(names), *alike, *times])
+    return f"{into} VALUES {', '.join([f'({row})'] * rows)} ON CONFLICT DO NOTHING"
 
 
 @functools.lru_cache(maxsize=64)
-def _insert_columns_sql(model: Any, names: tuple[str, ...], later: bool, using: str) -> str:
-    quote = '"{}"'.format
+def _insert_columns_sql(model: Any, names: tuple[str, ...], same: tuple[str, ...], later: bool, using: str) -> str:
+    # A list a column: a statement that names each value takes longer to read than all the rest. Its length is left to the
+    # column, as a cast would cut the text.
+    into, alike, times = _shape_of_many(model, "postgresql", (*names, *same), later=later)
     fields = [model._meta.get_field(name) for name in names]
-    alike = _alike(model, born_claimed=False, step_names="")
-    targets = [field.column for field in fields] + [model._meta.get_field(name).column for name in (*alike, *_NOW)]
-    given = ", ".join(quote(field.column) for field in fields)
-    same = [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
-    times = [now_sql("postgresql")] * 2 + [later_sql("postgresql") if later else now_sql("postgresql")]
-    # A length is left to the column: a cast would cut the text.
+    given = ", ".join(f'"{field.column}"' for field in fields)
     arrays = ", ".join(f"%s::{str(field.db_type(connections[using])).partition('(')[0]}[]" for field in fields)
-    return (  # names of our own columns, quoted
-        f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(map(quote, targets))})"  # noqa: S608
-        f" SELECT {', '.join([given, *same, *times])} FROM UNNEST({arrays}) AS given ({given})"
-        f" ON CONFLICT DO NOTHING RETURNING {quote(model._meta.pk.column)}"
-    )
+    values = ", ".join([given, *["%s"] * len(same), *alike, *times])
+    return f"{into} SELECT {values} FROM UNNEST({arrays}) AS given ({given}) ON CONFLICT DO NOTHING"  # noqa: S608
+
+
+def _shape_of_many(model: Any, vendor: str, names: Sequence[str], *, later: bool) -> tuple[str, list[str], list[str]]:
+    """Return what rows are inserted into, and as SQL what is alike in all of them, and their times."""
+    alike = {
+        name: value for name, value in _alike(model, born_claimed=False, step_names="").items() if name not in names
+    }
+    columns = ", ".join(f'"{model._meta.get_field(name).column}"' for name in (*names, *alike, *_NOW))
+    times = [now_sql(vendor)] * 2 + [later_sql(vendor) if later else now_sql(vendor)]
+    said = [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
+    return f'INSERT INTO "{model._meta.db_table}" ({columns})', said, times  # names of our own columns, quoted
+
+
+def alike(model: Any) -> dict[str, str | int]:
+    """Return what is the same for every new run of a kind that waits for a claimer."""
+    return _alike(model, born_claimed=False, step_names="")
 
 
 @functools.cache

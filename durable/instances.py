@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Model
+from django.db.models import JSONField, Model
 from django.db.models.base import ModelState
 from django.db.models.fields.related_descriptors import ForeignKeyDeferredAttribute
 from django.db.models.query_utils import DeferredAttribute
 from django.db.models.signals import post_init, pre_init
 
 __all__ = ["instances_of"]
+
+_read_json = json.JSONDecoder().raw_decode
 
 
 def instances_of(model: type[Any], connection: Any, rows: Sequence[Sequence[Any]]) -> list[Any]:
@@ -58,9 +61,20 @@ def _converters(model: Any, connection: Any) -> list[tuple[int, Any, Any]]:
         kept[model] = [
             (place, column, convert)
             for place, column in enumerate(columns)
-            for convert in (*connection.ops.get_db_converters(column), *column.get_db_converters(connection))
+            for convert in (*connection.ops.get_db_converters(column), *_field_converters(column, connection))
         ]
     return kept[model]
+
+
+def _field_converters(column: Any, connection: Any) -> list[Any]:
+    field = column.target
+    plain = type(field) is JSONField and field.decoder is None and connection.vendor == "postgresql"
+    return [_from_jsonb] if plain else column.get_db_converters(connection)
+
+
+def _from_jsonb(value: str | None, column: Any, connection: Any) -> Any:
+    # What jsonb is written as begins with the value itself, and nothing stands behind it.
+    return [] if value == "[]" else value if value is None else _read_json(value)[0]
 
 
 @functools.cache

@@ -27,7 +27,8 @@ def connect() -> None:
 
 def _settled(sender: Any, run: Any, status: str, claim: Any, **_: Any) -> None:
     level = logging.ERROR if status == run.MACHINE.dead else logging.INFO
-    logger.log(level, "run settled kind=%s pk=%s fence=%s status=%s", _kind(run), run.pk, claim.fence, status)
+    if logger.isEnabledFor(level):
+        logger.log(level, "run settled kind=%s pk=%s fence=%s status=%s", _kind(run), run.pk, claim.fence, status)
 
 
 def _failed(sender: Any, run: Any, error: BaseException, status: str, claim: Any, **_: Any) -> None:

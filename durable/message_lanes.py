@@ -20,9 +20,7 @@ __all__ = ["earlier_in_line", "lane_of", "spent"]
 @functools.lru_cache(maxsize=1024)
 def lane_of(model: Any, handler: topics.Handler, using: str, losses: int) -> Lane:
     """Return the lane of a handler's topic; `losses`: how many lost workers in a row are too many."""
-    first: Any = Q(ordering_key="") | ~Exists(
-        earlier_in_line(model._base_manager.using(using), _Outer(handler.topic))
-    )
+    first: Any = Q(ordering_key="") | ~Exists(earlier_in_line(model._base_manager.using(using), _Outer(handler.topic)))
     admission = None
     if handler.concurrency is not None:
         admission = functools.partial(pauses.admission, model, handler.topic, handler.concurrency, using)

@@ -16,13 +16,15 @@ from django.db.models.functions import Now
 
 from . import cursors
 from .clock import now_sql
-from .contract import Claim
+from .contract import Claim, unweighed
 
 __all__ = ["SENT", "Attempt", "begin", "beginning", "complete", "completion", "completion_of_all", "providers_of_sent"]
 
 SENT = "sent"
 Pair = tuple[Any, Claim]  # a message and the claim of it
 Statement = tuple[str, Sequence[Any]]  # its text and its parameters
+
+_OPEN = "{} IN ('', 'unknown')"  # of an outcome: nobody wrote down how the attempt ended
 
 
 class Attempt(models.Model):
@@ -61,7 +63,7 @@ def begin(pairs: Sequence[Pair]) -> list[Pair]:
         return []
     alias = pairs[0][1].alias
     connection = connections[alias]
-    again = [_key(message, connection) for message, claim in pairs if claim.fence > 1]
+    again = [claim.key(connection) for _, claim in pairs if claim.fence > 1]
     if again:  # whoever held these before left no word of how it went
         cursors.write(
             connection,
@@ -69,57 +71,51 @@ def begin(pairs: Sequence[Pair]) -> list[Pair]:
             f" AND message_id IN ({', '.join(['%s'] * len(again))})",
             again,
         )
-    if len(pairs) == 1:
-        return list(pairs) if cursors.write(connection, *beginning(*pairs[0])) else []
-    if cursors.write(connection, *_beginning_of_all(pairs, connection)) == len(pairs):
+    begun_here = beginning(pairs[0][1], connection) if len(pairs) == 1 else _beginning_of_all(pairs, connection)
+    if cursors.write(connection, *begun_here, often=True) == len(pairs):
         return list(pairs)
+    if len(pairs) == 1:
+        return []
     log = Attempt._base_manager.using(alias)
     begun = set(log.filter(message__in=[m.pk for m, _ in pairs], outcome="").values_list("message_id", "fence"))
     return [(message, claim) for message, claim in pairs if (message.pk, claim.fence) in begun]
 
 
-def beginning(message: Any, claim: Claim) -> Statement:
+def beginning(claim: Claim, connection: Any) -> Statement:
     """Return the statement that records that an attempt begins: one row, or none where the message is not ours any more."""
-    connection = connections[claim.alias]
-    sql = _begin_sql(type(message), connection.vendor, "", "id = %s AND fence = %s")
-    return sql, (claim.owner, _key(message, connection), claim.fence)
+    sql = _begin_sql(claim.model, connection.vendor, "", "id = %s AND fence = %s")
+    return sql, (claim.owner, claim.key(connection), claim.fence)
 
 
 def _beginning_of_all(pairs: Sequence[Pair], connection: Any) -> Statement:
-    model, owner = type(pairs[0][0]), pairs[0][1].owner
+    one, claims = pairs[0][1], [claim for _, claim in pairs]
     if connection.vendor == "postgresql":
         mine = " JOIN UNNEST(%s::uuid[], %s::bigint[]) AS mine (id, fence) USING (id, fence)"
-        params: list[Any] = [owner, [message.pk for message, _ in pairs], [claim.fence for _, claim in pairs]]
-        return _begin_sql(model, connection.vendor, mine, "TRUE"), params
+        lists = ([claim.pk for claim in claims], [claim.fence for claim in claims])
+        return _begin_sql(one.model, connection.vendor, mine, ""), (one.owner, *map(cursors.as_array, lists))
     either = " OR ".join(["(id = %s AND fence = %s)"] * len(pairs))
-    held = [value for message, claim in pairs for value in (_key(message, connection), claim.fence)]
-    return _begin_sql(model, connection.vendor, "", f"({either})"), [owner, *held]
+    held = [value for claim in claims for value in (claim.key(connection), claim.fence)]
+    return _begin_sql(one.model, connection.vendor, "", f"({either})"), (one.owner, *held)
 
 
 @functools.lru_cache(maxsize=256)
 def _begin_sql(model: Any, vendor: str, joined: str, mine: str) -> str:
     table, now = Attempt._meta.db_table, now_sql(vendor)
+    held = f"status = '{model.MACHINE.claimed}' AND lease_expires_at > {now}"
     return (
         f"INSERT INTO {table} (message_id, fence, number, owner, started_at, outcome, code, error, provider_id)"  # noqa: S608
         f" SELECT id, fence, attempts, %s, {now}, '', '', '', '' FROM {model._meta.db_table}{joined}"
-        f" WHERE status = '{model.MACHINE.claimed}' AND lease_expires_at > {now} AND {mine}"
+        f" WHERE {f'{held} AND {mine}' if mine else unweighed(held)}"
         # Begun before under this very claim, and no word of its end: the answer to this statement was lost.
-        f" ON CONFLICT (message_id, fence) DO UPDATE SET outcome = '' WHERE {table}.outcome IN ('', 'unknown')"
+        f" ON CONFLICT (message_id, fence) DO UPDATE SET outcome = '' WHERE {_OPEN.format(f'{table}.outcome')}"
     )
 
 
-def complete(message: Any, claim: Claim, outcome: str, **said: str) -> None:
+def complete(claim: Claim, outcome: str, *, code: str = "", error: str = "", provider_id: str = "") -> None:
     """Write how an attempt ended. Only the process that began it does; whether it still owns the message changes nothing."""
-    cursors.write(connections[claim.alias], *completion(message, claim, outcome, **said))
-
-
-def completion(
-    message: Any, claim: Claim, outcome: str, *, code: str = "", error: str = "", provider_id: str = ""
-) -> Statement:
-    """Return the statement that writes how an attempt ended."""
     connection = connections[claim.alias]
     said = (outcome, code, error, provider_id)
-    return _complete_sql(connection.vendor), (*said, _key(message, connection), claim.fence)
+    cursors.write(connection, _complete_sql(connection.vendor), (*said, claim.key(connection), claim.fence))
 
 
 @functools.cache
@@ -127,17 +123,31 @@ def _complete_sql(vendor: str) -> str:
     return (
         f"UPDATE {Attempt._meta.db_table} SET ended_at = {now_sql(vendor)},"  # noqa: S608
         " outcome = %s, code = %s, error = %s, provider_id = %s"
-        " WHERE message_id = %s AND fence = %s AND outcome IN ('', 'unknown')"
+        f" WHERE message_id = %s AND fence = %s AND {_OPEN.format('outcome')}"
+    )
+
+
+def completion(claim: Claim, connection: Any, provider_id: str) -> Statement:
+    """Return PostgreSQL's statement that an attempt ended well."""
+    return _completion_sql(), (provider_id, claim.key(connection), claim.fence)
+
+
+@functools.cache
+def _completion_sql() -> str:
+    return (
+        f"UPDATE {Attempt._meta.db_table} SET ended_at = {now_sql('postgresql')}, outcome = '{SENT}',"  # noqa: S608
+        " code = '', error = '', provider_id = %s"
+        f" WHERE message_id = %s AND fence = %s AND {_OPEN.format('outcome')}"
     )
 
 
 @functools.cache
 def completion_of_all() -> str:
-    """Return PostgreSQL's statement for many attempts that ended well: it reads their messages in `mine`, with `provider_id`."""
+    """Return PostgreSQL's statement that many attempts ended well: it reads their messages, and `provider_id`, in `mine`."""
     return (
         f"UPDATE {Attempt._meta.db_table} AS log SET ended_at = {now_sql('postgresql')}, outcome = '{SENT}',"  # noqa: S608
         " code = '', error = '', provider_id = mine.provider_id FROM mine"
-        " WHERE log.message_id = mine.id AND log.fence = mine.fence AND log.outcome IN ('', 'unknown')"
+        f" WHERE log.message_id = mine.id AND log.fence = mine.fence AND {unweighed(_OPEN.format('log.outcome'))}"
     )
 
 
@@ -152,7 +162,3 @@ def providers_of_sent(pairs: Sequence[Pair]) -> dict[Any, str]:
         return {}
     log = Attempt._base_manager.using(pairs[0][1].alias)
     return dict(log.filter(message__in=again, outcome=SENT).values_list("message_id", "provider_id"))
-
-
-def _key(message: Any, connection: Any) -> Any:
-    return type(message)._meta.pk.get_db_prep_value(message.pk, connection)

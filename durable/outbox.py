@@ -15,7 +15,7 @@ before it began, so that a message which may have gone out twice can be seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -67,12 +67,15 @@ def post_many(
     ordering_keys: Iterable[str] | None = None,
     delay: float | timedelta = 0,
     using: str | None = None,
-) -> list[Message]:
+) -> Sequence[Message]:
     """
     Record many messages of one topic, in few statements. All of them are checked before the first is written.
 
     Takes, returns and raises what `post` does; `keys` and `ordering_keys` run beside `payloads`. In a key conflict the
     other messages of the call stay posted unless the caller's transaction rolls back.
+
+    Returns:
+        The messages, in the order of the payloads. Each is made into an instance when it is looked at.
     """
     from .posting import post_all
 

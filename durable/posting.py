@@ -2,29 +2,36 @@
 Posting: one INSERT for many messages, which takes those that are new and leaves the caller's transaction unhurt.
 
 `ON CONFLICT DO NOTHING`, then a look at those that stood in the way: the same payload is the same message, another one an
-error that names both.
+error that names both. Messages without keys have nobody in their way, so many of them are copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from itertools import repeat
 from typing import Any
 
-from django.db import router
+from django.db import connections, router
 from django.db.models import Max
 
-from . import waking
+from . import copying, waking
 from .durations import seconds_of
 from .errors import DurableError, KeyConflict
-from .inserting import insert_many
+from .ids import uuid7_texts
+from .inserting import alike, insert_many
 from .messages import Message
-from .payloads import BadPayload, canonical, check, check_name
+from .payloads import BadPayload, canonical, check, check_name, passes
+from .posted import Draft, Posted
 
 __all__ = ["post_all"]
 
 _AT_ONCE = 1_000  # rows a statement
+_WORTH_COPYING = 200  # messages
+_WRITTEN_AT_ONCE = 500  # messages handed to the driver at a time
 _PATIENCE = 5
+_SAME = {"owner": "", "provider_id": ""}
 
 
 def post_all(
@@ -35,93 +42,166 @@ def post_all(
     ordering_keys: Iterable[str] | None,
     delay: float | timedelta,
     using: str | None,
-) -> list[Message]:
+) -> Posted:
     """Record messages of one topic; see `outbox.post_many`."""
     bodies = list(payloads)
-    names: list[Any] = list(keys) if keys is not None else [None] * len(bodies)
-    lines = list(ordering_keys) if ordering_keys is not None else [""] * len(bodies)
-    if not len(bodies) == len(names) == len(lines):
-        message = (
-            f"{len(bodies)} payloads, {len(names)} keys, {len(lines)} ordering keys: one of each for every message"
-        )
+    names = None if keys is None else list(keys)
+    lines = None if ordering_keys is None else list(ordering_keys)
+    _refuse_mistakes(topic, bodies, names, lines)
+    due_in, alias = _seconds(delay), using or router.db_for_write(Message)
+    places = [line or "" for line in lines] if lines is not None else [""] * len(bodies)
+    ordinals = _line_up(topic, places, alias)
+    found: list[Draft | Message] = []
+    if _may_be_copied(len(bodies), names, due_in, alias):
+        ids = _copy(topic, bodies, places, ordinals, alias)
+        found += _drafts(ids, None, bodies, places, ordinals)
+    else:
+        drafts = _drafts(uuid7_texts(len(bodies)), names, bodies, places, ordinals)
+        for start in range(0, len(drafts), _AT_ONCE):
+            found += _post(topic, drafts[start : start + _AT_ONCE], alias, due_in)
+    waking.ring_after_commit(alias)
+    return Posted(topic, alias, found)
+
+
+def _refuse_mistakes(topic: str, bodies: list[Any], names: list[Any] | None, lines: list[Any] | None) -> None:
+    counts = [len(bodies), *(len(some) if some is not None else len(bodies) for some in (names, lines))]
+    if len(set(counts)) > 1:
+        message = f"{counts[0]} payloads, {counts[1]} keys, {counts[2]} ordering keys: one of each for every message"
         raise ValueError(message)
     check_name(topic, "a topic", 100)
-    due_in = _seconds(delay)
-    for number, (payload, name, line) in enumerate(zip(bodies, names, lines, strict=True)):
-        place = "payload" if len(bodies) == 1 else f"payloads[{number}]"
-        if payload is None:
-            message = f"{place} is None, which a column cannot tell from nothing at all; send {{}}"
-            raise BadPayload(message)
-        check(payload, place)
+    for number, payload in enumerate(bodies):
+        if payload is None or not passes(payload):
+            place = "payload" if len(bodies) == 1 else f"payloads[{number}]"
+            check(payload, place)
+            if payload is None:
+                message = f"{place} is None, which a column cannot tell from nothing at all; send {{}}"
+                raise BadPayload(message)
+    for name in names or ():
         if name is not None:
             check_name(name, "a key", 200)
+    for line in lines or ():
         if line:
             check_name(line, "an ordering key", 200)
-    messages = [_new(*row, topic=topic) for row in zip(bodies, names, lines, strict=True)]
-    alias = using or router.db_for_write(Message)
-    _line_up(topic, messages, alias)
-    answers = []
-    for start in range(0, len(messages), _AT_ONCE):
-        answers += _post(messages[start : start + _AT_ONCE], alias, due_in)
-    waking.ring_after_commit(alias)
-    return answers
 
 
-def _post(messages: list[Message], using: str, due_in: float, patience: int = _PATIENCE) -> list[Message]:
-    found = _same_within(messages)
-    made = insert_many([message for message in messages if found[message.key] is message], using, due_in=due_in)
-    missing = [message for message in messages if message.pk not in made]
-    if not missing:
-        return messages
-    rows = Message._base_manager.using(using).filter(topic=messages[0].topic, key__in={one.key for one in missing})
-    there = {row.key: row for row in rows}
+def _drafts(
+    ids: list[str], names: list[Any] | None, bodies: list[Any], lines: list[str], ordinals: list[int]
+) -> list[Draft]:
+    keys = ids if names is None else [own if name is None else name for own, name in zip(ids, names, strict=True)]
+    # What Draft._make does, without a call of Python for each.
+    return list(map(tuple.__new__, repeat(Draft), zip(ids, keys, bodies, lines, ordinals, strict=True)))
+
+
+def _line_up(topic: str, lines: list[str], using: str) -> list[int]:
+    """Number the messages of each ordering key after those that are open. Posts that do not wait for each other may tie."""
+    if not any(lines):
+        return [0] * len(lines)
+    rows = Message._base_manager.using(using).filter(
+        topic=topic, ordering_key__in=set(lines) - {""}, due_at__isnull=False
+    )
+    last = dict(rows.exclude(ordering_key="").order_by().values_list("ordering_key").annotate(Max("ordinal")))
+    ordinals = []
+    for line in lines:
+        if line:
+            last[line] = last.get(line, 0) + 1
+        ordinals.append(last[line] if line else 0)
+    return ordinals
+
+
+# Copied: nobody can have their keys ----------------------------------------------------------------------------------
+
+
+def _may_be_copied(number: int, names: list[Any] | None, due_in: float, using: str) -> bool:
+    given = names is not None and any(name is not None for name in names)
+    if given or due_in or number < _WORTH_COPYING:
+        return False
+    return copying.is_possible(Message, connections[using])
+
+
+def _copy(topic: str, bodies: list[Any], lines: list[str], ordinals: list[int], using: str) -> list[str]:
+    """Copy messages that have no keys of the caller's; return their ids."""
+    same, ids = {**alike(Message), **_SAME, "topic": topic}, list[str]()
+    names = ["id", "key", "payload"]
+    in_lines = any(lines)
+    if in_lines:
+        names += ["ordering_key", "ordinal"]
+    else:
+        same |= {"ordering_key": "", "ordinal": 0}
+
+    def written() -> Iterator[list[list[str]]]:
+        """While the server stores some of them the next are written."""
+        for start in range(0, len(bodies), _WRITTEN_AT_ONCE):
+            some = slice(start, start + _WRITTEN_AT_ONCE)
+            own = uuid7_texts(len(bodies[some]))
+            ids.extend(own)
+            # A backslash is all that JSON has of what COPY reads otherwise.
+            columns = [own, own, [json.dumps(body).replace("\\", "\\\\") for body in bodies[some]]]
+            if in_lines:
+                columns += [[copying.escaped(line) for line in lines[some]], list(map(str, ordinals[some]))]
+            yield columns
+
+    copying.copy(Message, connections[using], names, written(), same)
+    return ids
+
+
+# Inserted: somebody may ----------------------------------------------------------------------------------------------
+
+
+def _post(
+    topic: str, drafts: Sequence[Draft], using: str, due_in: float, patience: int = _PATIENCE
+) -> list[Draft | Message]:
+    first = _first_of_each_key(topic, drafts)
+    new = [draft for draft in drafts if first[draft.key] is draft] if len(first) < len(drafts) else drafts
+    made = _insert(topic, new, using, due_in)
+    if len(made) == len(drafts):
+        return list(drafts)
+    missing = [draft for draft in drafts if draft.id not in made]
+    rows = Message._base_manager.using(using).filter(topic=topic, key__in={one.key for one in missing})
+    there: dict[str, Draft | Message] = {row.key: row for row in rows}
     again = []
-    for message in missing:
-        before = there.get(message.key)
+    for draft in missing:
+        before = there.get(draft.key)
         if before is None:
-            again.append(message)
-        elif canonical(before.payload) != canonical(message.payload):
-            raise KeyConflict(_two_payloads(before, message))
+            again.append(draft)
+        elif canonical(before.payload) != canonical(draft.payload):
+            raise KeyConflict(_two_payloads(topic, before, draft))
     if again:
         # What stood in the way is gone again: its transaction rolled back, or it was pruned between our two statements.
         if patience == 0:
-            said = f"{again[0]} could neither be posted nor found; try again"
+            said = f"{topic} {again[0].key} could neither be posted nor found; try again"
             raise DurableError(said)
-        there |= {one.key: one for one in _post(again, using, due_in, patience - 1)}
-    return [message if message.pk in made else there[message.key] for message in messages]
+        there |= {one.key: one for one in _post(topic, again, using, due_in, patience - 1)}
+    return [draft if draft.id in made else there[draft.key] for draft in drafts]
 
 
-def _same_within(messages: list[Message]) -> dict[str, Message]:
+def _insert(topic: str, drafts: Sequence[Draft], using: str, due_in: float) -> set[str]:
+    """Insert messages, and return the ids of those whose keys were free."""
+    connection = connections[using]
+    own = (lambda text: text) if connection.features.has_native_uuid_field else (lambda text: text.replace("-", ""))
+    rows = [(own(draft.id), draft.key, json.dumps(draft.payload), draft.line, draft.ordinal) for draft in drafts]
+    names = ("id", "key", "payload", "ordering_key", "ordinal")
+    number = insert_many(Message, using, names, rows, {**_SAME, "topic": topic}, due_in)
+    if number == len(drafts):
+        return {draft.id for draft in drafts}
+    if number == 0:
+        return set()
+    mine = Message._base_manager.using(using).filter(pk__in=[draft.id for draft in drafts])
+    return {str(pk) for pk in mine.values_list("pk", flat=True)}
+
+
+def _first_of_each_key(topic: str, drafts: Sequence[Draft]) -> dict[str, Draft]:
     """Return the first message of each key, and refuse two that differ: the database would silently keep one."""
-    first: dict[str, Message] = {}
-    for message in messages:
-        before = first.setdefault(message.key, message)
-        if before is not message and canonical(before.payload) != canonical(message.payload):
-            raise KeyConflict(_two_payloads(before, message))
+    first: dict[str, Draft] = {}
+    for draft in drafts:
+        before = first.setdefault(draft.key, draft)
+        if before is not draft and canonical(before.payload) != canonical(draft.payload):
+            raise KeyConflict(_two_payloads(topic, before, draft))
     return first
 
 
-def _new(payload: Any, key: str | None, line: str, *, topic: str) -> Message:
-    message = Message(topic=topic, payload=payload, ordering_key=line)
-    message.key = key if key is not None else str(message.pk)
-    return message
-
-
-def _line_up(topic: str, messages: list[Message], using: str) -> None:
-    """Number the messages of each ordering key after those that are open. Posts that do not wait for each other may tie."""
-    lines = {message.ordering_key for message in messages if message.ordering_key}
-    if not lines:
-        return
-    rows = Message._base_manager.using(using).filter(topic=topic, ordering_key__in=lines, due_at__isnull=False)
-    last = dict(rows.exclude(ordering_key="").order_by().values_list("ordering_key").annotate(Max("ordinal")))
-    for message in messages:
-        if message.ordering_key:
-            message.ordinal = last[message.ordering_key] = last.get(message.ordering_key, 0) + 1
-
-
-def _two_payloads(before: Message, now: Message) -> str:
+def _two_payloads(topic: str, before: Draft | Message, now: Draft) -> str:
     return (
-        f"the key {now.key!r} was posted to {now.topic!r} with another payload: it was "
+        f"the key {now.key!r} was posted to {topic!r} with another payload: it was "
         f"{canonical(before.payload):.200}, now it is {canonical(now.payload):.200}. "
         "One key names one message: use another key, or the same payload."
     )

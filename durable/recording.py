@@ -69,26 +69,26 @@ def record(pairs: Sequence[Pair], ids: Sequence[str], following: Pair | None = N
 
 def _settle(pairs: Sequence[Pair], ids: Sequence[str], following: Pair | None) -> set[Any]:
     """Write the receipts and the records: in one statement where the database can, else in a transaction."""
-    claims, alias = [claim for _, claim in pairs], pairs[0][1].alias
+    claims, connection = [claim for _, claim in pairs], connections[pairs[0][1].alias]
     sent = {**claims[0].settling(SENT), "last_error": ""}
-    if connections[alias].vendor == "postgresql":
+    if connection.vendor == "postgresql":
         if len(pairs) == 1:
-            return _settle_one(*pairs[0], {**sent, "provider_id": ids[0]}, following)
+            return _settle_one(claims[0], {**sent, "provider_id": ids[0]}, following, connection)
         return write_together(claims, sent, {"provider_id": ids}, beside=completion_of_all(), states=NOT_SENT)
-    with transaction.atomic(using=alias):
+    with transaction.atomic(using=connection.alias):
         written = write_together(claims, sent, {"provider_id": ids}, states=NOT_SENT)
-        for (message, claim), provider_id in zip(pairs, ids, strict=True):
-            complete(message, claim, SENT, provider_id=provider_id)
+        for claim, provider_id in zip(claims, ids, strict=True):
+            complete(claim, SENT, provider_id=provider_id)
         begun = following is not None and bool(begin([following]))
     _is_begun(following, begun)
     return written
 
 
-def _settle_one(message: Any, claim: Claim, sent: dict[str, Any], following: Pair | None) -> set[Any]:
-    record_of_it = completion(message, claim, SENT, provider_id=sent["provider_id"])
-    others = [record_of_it] if following is None else [record_of_it, beginning(*following)]
-    ours, *_, last = claim.write_beside(sent, *others, states=NOT_SENT)
-    _is_begun(following, last == 1)
+def _settle_one(claim: Claim, sent: dict[str, Any], following: Pair | None, connection: Any) -> set[Any]:
+    its_record = completion(claim, connection, sent["provider_id"])
+    begins = None if following is None else beginning(following[1], connection)
+    ours, begun = claim.write_beside(sent, its_record, begins, states=NOT_SENT)
+    _is_begun(following, begun)
     return {claim.pk} if ours else set()
 
 

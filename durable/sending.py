@@ -27,7 +27,9 @@ __all__ = ["close", "send", "send_together"]
 
 logger = logging.getLogger("durable")
 
-_BELIEVED = 1.0  # seconds from the record of a beginning to the call; later, whether the message is ours is asked again
+_BELIEVED = (
+    1.0  # seconds, or a tenth of a lease, from the record of a beginning to the call; later it is asked for again
+)
 
 
 # One by one ----------------------------------------------------------------------------------------------------------
@@ -36,7 +38,7 @@ _BELIEVED = 1.0  # seconds from the record of a beginning to the call; later, wh
 def send(message: Any, claim: Claim, handler: Any) -> None:
     """Record that an attempt begins, call the handler, and settle the message. Raises what the handler raised."""
     # Nothing is sent yet: a database that is away for a moment is nobody's failure, and costs no attempt.
-    if not _was_just_begun(message) and persistently(claim, lambda: _begin_or_settle(message, claim)):
+    if not _was_just_begun(message, claim) and persistently(claim, lambda: _begin_or_settle(message, claim)):
         return
     try:
         with timed(claim, _timeout(handler), in_transaction=False):
@@ -48,9 +50,9 @@ def send(message: Any, claim: Claim, handler: Any) -> None:
         raise claim.lost_lease()
 
 
-def _was_just_begun(message: Any) -> bool:
+def _was_just_begun(message: Any, claim: Claim) -> bool:
     at = message.begun_ahead
-    return at is not None and time.monotonic() - at < _BELIEVED
+    return at is not None and time.monotonic() - at < min(_BELIEVED, claim.lease / 10)
 
 
 def _begin_or_settle(message: Any, claim: Claim) -> bool:
@@ -174,10 +176,10 @@ def close(message: Any, claim: Claim, outcome: str, error: BaseException, write:
     try:
         with transaction.atomic(using=claim.alias):
             write()
-            message_log.complete(message, claim, outcome, **said)
+            message_log.complete(claim, outcome, **said)
     except LostLease:
         # The message is somebody else's; what befell our attempt is still true.
-        message_log.complete(message, claim, outcome, **said)
+        message_log.complete(claim, outcome, **said)
         raise
 
 
@@ -195,7 +197,7 @@ def _settled_from_the_record(pairs: Sequence[Pair]) -> set[Any]:
 
 
 def _wait(message: Any, claim: Claim, wait: Wait) -> None:
-    message_log.complete(message, claim, "later", error=clean_text(wait.reason, 4_000))
+    message_log.complete(claim, "later", error=clean_text(wait.reason, 4_000))
     if isinstance(wait, RetryAfter) and wait.whole_topic:
         pauses.pause(message.topic, reason=wait.reason, seconds=wait.seconds, using=claim.alias)
 

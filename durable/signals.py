@@ -25,9 +25,6 @@ logger = logging.getLogger("durable")
 
 def send(signal: Signal, run: Any, **facts: Any) -> None:
     """Send a signal if anybody listens; a receiver that raises is logged and never reaches the run."""
-    sender = type(run)
-    if not signal.has_listeners(sender):
-        return
-    for receiver, answer in signal.send_robust(sender, run=run, **facts):
+    for receiver, answer in signal.send_robust(type(run), run=run, **facts):
         if isinstance(answer, Exception):
             logger.error("signal receiver failed receiver=%r pk=%s", receiver, run.pk, exc_info=answer)

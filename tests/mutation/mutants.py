@@ -17,8 +17,8 @@ NOTHING = "nothing"
 PREPARED: Final = {
     "durable.contract": (
         (
-            "self._key(connection), self.fence)",
-            "self._key(connection), *(() if self.fence is None else (self.fence,)))",
+            "self.key(connection), self.fence)",
+            "self.key(connection), *(() if self.fence is None else (self.fence,)))",
         ),
         ("shape, unless, states, waits)\n", "shape, unless, states, waits, self.fence is not None)\n"),
         ("    waits: bool,\n) -> tuple", "    waits: bool,\n    fenced: bool = True,\n) -> tuple"),

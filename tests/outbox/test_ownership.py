@@ -212,7 +212,7 @@ def losing_an_answer(monkeypatch, error):
 
     def alone(execute, sql, params, many, context):
         answer = execute(sql, params, many, context)
-        if left[0] and sql.startswith("WITH mine AS (UPDATE"):
+        if left[0] and sql.startswith("WITH beside AS (UPDATE"):
             lost()
         return answer
 

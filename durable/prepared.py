@@ -1,0 +1,111 @@
+"""
+Prepared: statements that a connection to PostgreSQL sends again and again, parsed and planned once.
+
+To plan the receipt of a message takes the server longer than to carry it out. So a connection that has sent a statement a
+few times, outside transactions, gives it a name (PREPARE), and sends the name and the values from then on (EXECUTE).
+
+The name holds a digest of the text, so nobody can have put another statement under it. Where the server does not know
+it (DISCARD ALL, a pooler that changes servers) nothing was done: the text is sent, and this connection prepares no more.
+Nor does one whose server process is another than it was told: that is what a pooler looks like.
+
+A plan stays as it was made, however large its tables become. So one that reads a whole table, as is right while that is
+small, is not kept; and every plan is made anew after a minute, as the server may have changed it since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Names"]
+
+logger = logging.getLogger("durable")
+
+_AFTER = 5  # as many times as psycopg waits before it prepares
+_AGAIN = 200  # times after which one is looked at again whose plan was none to keep
+_KEPT = 60.0  # seconds
+_UNKNOWN, _THERE_ALREADY = "26000", "42P05"  # SQLSTATE of a name that the server does not have, and of one that it has
+
+
+@dataclass(slots=True)
+class _Named:
+    """A statement that is sent often."""
+
+    times: int = 0
+    execute: str = ""  # what is sent instead of it; empty: itself
+    until: float = 0.0  # when that is decided anew, by this process's monotonic clock
+
+
+@dataclass(slots=True)
+class Names:
+    """What one connection of the driver has names for."""
+
+    gives: bool | None = None  # None: whether it talks to its own server process is not known yet
+    _named: dict[str, _Named] = field(default_factory=dict)
+
+    def execute(self, cursor: Any, sql: str, params: Sequence[Any]) -> Any:
+        """
+        Carry a statement out by its name, or as text, with the driver's cursor. Never inside a transaction.
+
+        Returns:
+            The cursor, with the statement's answer.
+
+        Raises:
+            The driver's errors, as for the text.
+        """
+        named = self._named.get(sql)
+        if named is None:
+            named = self._named[sql] = _Named()
+        named.times += 1
+        if named.times > _AFTER and self.gives is not False and time.monotonic() >= named.until:
+            self._prepare(cursor, named, sql, params)
+        if named.execute and self.gives:
+            try:
+                return cursor.execute(named.execute, params)
+            except cursor.connection.Error as error:
+                if error.sqlstate != _UNKNOWN:
+                    raise
+                self.gives = False
+        return cursor.execute(sql, params)
+
+    def _prepare(self, cursor: Any, named: _Named, sql: str, params: Sequence[Any]) -> None:
+        """Give the statement a name, if its plan is one to keep. Whatever goes wrong with that, the text is left."""
+        named.until = time.monotonic() + _KEPT
+        name = f"durable_{hashlib.sha256(sql.encode()).hexdigest()[:32]}"
+        execute = f"EXECUTE {name} ({', '.join(['%s'] * len(params))})"
+        try:
+            if self.gives is None:
+                cursor.execute("SELECT pg_backend_pid()")
+                self.gives = cursor.fetchone()[0] == cursor.connection.info.backend_pid
+            if self.gives:
+                if named.execute:
+                    named.execute = ""
+                    cursor.execute(f"DEALLOCATE {name}")
+                _make(cursor, f"PREPARE {name} AS {_numbered(sql)}")
+                cursor.execute(f"EXPLAIN {execute}", params)
+                if any("Seq Scan" in line for (line,) in cursor.fetchall()):
+                    cursor.execute(f"DEALLOCATE {name}")
+                    named.times, named.until = _AFTER - _AGAIN, 0.0
+                else:
+                    named.execute = execute
+        except cursor.connection.Error as error:
+            logger.info("nothing is prepared on this connection any more error=%s", str(error).partition("\n")[0])
+            self.gives = False
+
+
+def _make(cursor: Any, prepare: str) -> None:
+    try:
+        cursor.execute(prepare)
+    except cursor.connection.Error as error:
+        if error.sqlstate != _THERE_ALREADY:
+            raise
+
+
+def _numbered(sql: str) -> str:
+    """Return the text with `$1` for the first `%s`, and so on."""
+    first, *others = sql.split("%s")
+    return (first + "".join(f"${number}{other}" for number, other in enumerate(others, 1))).replace("%%", "%")

@@ -1,0 +1,162 @@
+"""Prepared: what a connection sends often is planned once; nothing but speed depends on it."""
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from bench.counting import cost_of
+from durable import cursors, prepared
+from tests.documents.pooler import Pooler
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+OFTEN = prepared._AFTER + 2
+
+
+@pytest.fixture(autouse=True)
+def a_table_of_its_own():
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE told (id bigint PRIMARY KEY, word varchar(20) NOT NULL)")
+        cursor.execute("INSERT INTO told SELECT n, 'none' FROM generate_series(1, 5000) n")
+        cursor.execute("ANALYZE told")
+    yield
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE told")
+
+
+UPDATE = "UPDATE told SET word = %s WHERE id = %s AND word NOT LIKE 'x%%'"
+
+
+def tell(times=1, word="one", sql=UPDATE):
+    return [cursors.write(connection, sql, (f"{word} {n}", 7), often=True) for n in range(times)]
+
+
+def word():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT word FROM told WHERE id = 7")
+        return cursor.fetchone()[0]
+
+
+def names():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM pg_prepared_statements WHERE name LIKE 'durable%%'")
+        return [row[0] for row in cursor.fetchall()]
+
+
+def test_a_statement_that_is_sent_often_is_sent_by_its_name():
+    with cost_of(connection) as first:
+        assert tell(prepared._AFTER) == [1] * prepared._AFTER
+    tell()
+    with cost_of(connection) as later:
+        assert tell(3, "last") == [1, 1, 1]
+
+    assert not any("EXECUTE" in text for text in first.sent)
+    assert all("EXECUTE" in text for text in later.sent)
+    assert later.statements == later.round_trips == later.commits == 3
+    assert word() == "last 2"
+    assert len(names()) == 1
+
+
+@pytest.mark.parametrize("lost", ["DEALLOCATE ALL", "DISCARD ALL"])
+def test_a_name_that_the_server_lost_costs_no_write_and_none_is_given_again(lost):
+    tell(OFTEN)
+    with connection.cursor() as cursor:
+        cursor.execute(lost)
+
+    assert tell(1, "after") == [1]
+    assert word() == "after 0"
+    tell(OFTEN)
+    tell(OFTEN, sql=UPDATE.replace("NOT LIKE", "!~"))
+
+    assert names() == []
+
+
+def test_a_name_that_is_there_from_before_is_used():
+    tell(OFTEN)
+    connection._durable_cursor = (None, None, None)
+
+    with cost_of(connection) as cost:
+        tell(OFTEN)
+
+    assert "EXECUTE" in cost.sent[-1]
+    assert len(names()) == 1
+
+
+def test_in_a_transaction_only_texts_are_sent():
+    tell(OFTEN)
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+
+    with cost_of(connection) as cost, transaction.atomic():
+        tell(OFTEN, "inside")
+
+    assert not any("EXECUTE" in text or "PREPARE" in text for text in cost.sent)
+    assert word() == f"inside {OFTEN - 1}"
+
+
+def test_an_error_is_the_statements_own_by_its_name_too():
+    tell(OFTEN)
+
+    with pytest.raises(DatabaseError, match="too long"):
+        tell(1, "w" * 30)
+
+    assert tell(1, "after") == [1]
+    assert len(names()) == 1
+
+
+def test_behind_a_pooler_nothing_is_prepared(tmp_path):
+    connection.ensure_connection()
+    pooler = Pooler(tmp_path, connection.connection.info.host, connection.connection.info.port)
+    connection.close()
+    connection.settings_dict["HOST"], direct = str(tmp_path), connection.settings_dict["HOST"]
+    try:
+        tell(prepared._AFTER)
+        with cost_of(connection) as sixth:
+            tell()
+        with cost_of(connection) as later:
+            tell(3, "behind")
+        assert names() == []
+    finally:
+        connection.settings_dict["HOST"] = direct
+        connection.close()
+        pooler.close()
+
+    assert (sixth.statements, later.statements) == (2, 3)
+    assert word() == "behind 2"
+
+
+def test_a_plan_that_reads_the_whole_table_is_not_kept_until_it_no_longer_does(monkeypatch):
+    """Right while the table is small, it would be kept however large that becomes."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM told WHERE id > 10")
+        cursor.execute("VACUUM FULL told")
+        cursor.execute("ANALYZE told")
+
+    tell(OFTEN + 3)
+    assert names() == []
+
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO told SELECT n, 'none' FROM generate_series(100, 20000) n")
+    tell(prepared._AGAIN + 1)
+    assert len(names()) == 1
+
+
+def test_a_plan_is_made_anew_after_a_while(monkeypatch):
+    tell(OFTEN)
+    monkeypatch.setattr(prepared, "_KEPT", 0.0)
+    connection._durable_cursor[1]._named[UPDATE].until = 0.0
+
+    with cost_of(connection) as cost:
+        tell()
+
+    assert [text.split()[0].strip('"') for text in cost.sent] == ["DEALLOCATE", "PREPARE", "EXPLAIN", "EXECUTE"]
+    assert word() == "one 0"
+
+
+def test_every_answer_is_the_same_by_name():
+    query = "SELECT id, word, %s::text, now() - now() FROM told WHERE id = %s"
+    found = [cursors.rows(connection, query, ("50%", 7), often=True) for _ in range(OFTEN)]
+
+    assert all(one == found[0] for one in found)
+    assert found[0][0][:3] == (7, "none", "50%")
