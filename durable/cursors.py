@@ -94,7 +94,7 @@ def _executed(connection: Any, sql: str, params: Sequence[Any], *, often: bool) 
 
 def _kept(connection: Any) -> tuple[Any, Names]:
     """Return the driver's cursor of that connection, made anew where the connection or its time zone is another."""
-    cursor, names, timezone = connection.__dict__.get("_durable_cursor", (None, None, None))
+    cursor, names, timezone = getattr(connection, "_durable_cursor", (None, None, None))
     if cursor is None or cursor.connection is not connection.connection or timezone is not connection.timezone:
         cursor, names = connection.create_cursor(), Names()
         _read_times_quickly(cursor)

@@ -19,7 +19,7 @@ from django.db import connections
 from .contract import Claim
 from .patience import limit_connection, patience
 
-__all__ = ["Heartbeat", "hold", "let_go"]
+__all__ = ["Heartbeat", "hold", "let_go", "pass_on"]
 
 logger = logging.getLogger("durable")
 
@@ -189,6 +189,12 @@ def hold(*claims: Claim, give_back: Callable[[Claim], None] | None = None) -> No
     # Our own connection cannot see a run of a test case's transaction.
     if not connections[claims[0].alias].in_atomic_block:
         _process.hold(*claims, give_back=give_back)
+
+
+def pass_on(claim: Claim, to: Claim) -> None:
+    """Keep the lease of another claim as well, where that of the first is kept: its run is carried out next."""
+    if _process.keeps(claim):
+        _process.hold(to)
 
 
 def let_go(*claims: Claim) -> None:

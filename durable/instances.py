@@ -55,7 +55,8 @@ def _put_together(model: type[Any], using: str, names: list[str], values: list[A
 
 def _converters(model: Any, connection: Any) -> list[tuple[int, Any, Any]]:
     """Return (place, column, function) for each value that is not taken as the driver reads it."""
-    kept: dict[Any, list[tuple[int, Any, Any]]] = connection.__dict__.setdefault("_durable_converters", {})
+    kept: dict[Any, list[tuple[int, Any, Any]]] = getattr(connection, "_durable_converters", {})
+    connection._durable_converters = kept
     if model not in kept:
         columns = [field.get_col(model._meta.db_table) for field in model._meta.concrete_fields]
         kept[model] = [

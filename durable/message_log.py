@@ -90,7 +90,8 @@ def beginning(claim: Claim, connection: Any) -> Statement:
 def _beginning_of_all(pairs: Sequence[Pair], connection: Any) -> Statement:
     one, claims = pairs[0][1], [claim for _, claim in pairs]
     if connection.vendor == "postgresql":
-        mine = " JOIN UNNEST(%s::uuid[], %s::bigint[]) AS mine (id, fence) USING (id, fence)"
+        # From sub-selects: see `write_together`.
+        mine = " JOIN UNNEST((SELECT %s::uuid[]), (SELECT %s::bigint[])) AS mine (id, fence) USING (id, fence)"
         lists = ([claim.pk for claim in claims], [claim.fence for claim in claims])
         return _begin_sql(one.model, connection.vendor, mine, ""), (one.owner, *map(cursors.as_array, lists))
     either = " OR ".join(["(id = %s AND fence = %s)"] * len(pairs))

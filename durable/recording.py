@@ -87,7 +87,7 @@ def _settle(pairs: Sequence[Pair], ids: Sequence[str], following: Pair | None) -
 def _settle_one(claim: Claim, sent: dict[str, Any], following: Pair | None, connection: Any) -> set[Any]:
     its_record = completion(claim, connection, sent["provider_id"])
     begins = None if following is None else beginning(following[1], connection)
-    ours, begun = claim.write_beside(sent, its_record, begins, states=NOT_SENT)
+    ours, begun = claim.write_beside(connection, sent, its_record, begins, states=NOT_SENT)
     _is_begun(following, begun)
     return {claim.pk} if ours else set()
 

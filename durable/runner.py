@@ -37,8 +37,9 @@ __all__ = ["Reconciler", "Report"]
 logger = logging.getLogger("durable")
 
 _MAINTAIN_EVERY = 60.0  # seconds between two looks for what no claimer sees
-_QUICK = 0.05  # runs that take less than this are worth claiming several at a time
-_MOST_AT_ONCE = 16
+#: Seconds a run may take, and how many of such are worth claiming at a time.
+_QUICK, _MOST_AT_ONCE = 0.05, 16
+_INSTANT, _MOST_OF_THOSE = 0.005, 64
 _SLOW = 1.0  # seconds a run takes in a lane that should leave a thread to others
 
 
@@ -124,7 +125,8 @@ class Reconciler:
         self._began: dict[str, Any] = {}  # alias → when this process began to look, by its database's clock
         self._seen: set[tuple[type[Any], str]] = set()  # lanes whose runs from before that have all been taken once
         self._paces: collections.defaultdict[tuple[type[Any], str], _Pace] = collections.defaultdict(_Pace)
-        self._change = threading.Condition()
+        self._lock = threading.RLock()
+        self._change = threading.Condition(self._lock)
         self._looking = False
         self._watching = False
         self._turn = 0
@@ -262,7 +264,8 @@ class Reconciler:
             pace = self._paces[queue.name]
             pace.in_hand -= 1
             pace.took = took
-            pace.at_once = min(_MOST_AT_ONCE, pace.at_once * 2) if took < _QUICK else 1
+            most = _MOST_OF_THOSE if took < _INSTANT else _MOST_AT_ONCE if took < _QUICK else 1
+            pace.at_once = min(most, pace.at_once * 2)
 
     def _carry_on(self, queue: _Queue, batch: list[tuple[Any, Claim]]) -> None:
         runs, together = {right: run for run, right in batch}, queue.lane.together and not self.shutdown.stopping()
@@ -310,7 +313,7 @@ class Reconciler:
         self.wake()
 
     def _count(self, outcome: Outcome, *runs: Any) -> None:
-        with self._change:
+        with self._lock:
             self.report.outcomes[outcome] += len(runs)
         if self._on_outcome is not None:
             for run in runs:
@@ -350,7 +353,7 @@ class Reconciler:
         """Return how many runs this thread may take from that lane now, and count it as busy with it."""
         with self._change:
             pace, lane = self._paces[queue.name], queue.lane
-            at_once = lane.most or _MOST_AT_ONCE if lane.together else min(pace.at_once, lane.most or _MOST_AT_ONCE)
+            at_once = lane.most or _MOST_AT_ONCE if lane.together else min(pace.at_once, lane.most or pace.at_once)
             if self._left is not None:
                 at_once = min(at_once, self._left)
             if at_once < 1 or (lane.yields and not alone and not self._leaves_a_thread(pace)):

@@ -79,7 +79,7 @@ def _next(message: Any, claim: Claim) -> Pair | None:
     following: Pair | None = message.following
     if following is None or following[1].fence > 1 or following[1].lost or claim.should_stop():
         return None
-    heartbeat.hold(following[1])
+    heartbeat.pass_on(claim, following[1])
     return following
 
 

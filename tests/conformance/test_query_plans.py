@@ -63,7 +63,7 @@ def _ask_what_workers_ask(subject: Subject) -> list:
     model, claims = subject.model, []
 
     for ahead in (False, True):
-        for limit in (1, 16):
+        for limit in (1, 16, 100):
             with sent(model._meta.db_table) as statements:
                 (lane,) = (lane for lane in model.lanes("default") if lane.name in ("", subject.name, *subject.every))
                 taking = lane.taking(ahead=ahead)

@@ -185,18 +185,18 @@ MUTANTS: Final[dict[str, Mutant]] = {
     # The claim -------------------------------------------------------------------------------------------------------
     "a claim that waits for locks": _in(
         "contract",
-        "            LIMIT %s\n            FOR UPDATE SKIP LOCKED",
-        "            LIMIT %s\n            FOR UPDATE",
+        "            LIMIT {limit}\n            FOR UPDATE SKIP LOCKED",
+        "            LIMIT {limit}\n            FOR UPDATE",
         f"{CLAIMS}::test_a_run_that_somebody_is_claiming_is_passed_over_without_waiting",
     ),
     "a claim that locks nothing": _in(
         "contract",
-        "            LIMIT %s\n            FOR UPDATE SKIP LOCKED",
-        "            LIMIT %s",
+        "            LIMIT {limit}\n            FOR UPDATE SKIP LOCKED",
+        "            LIMIT {limit}",
         CLAIMS,
     ),
     "a claim that is not materialized": _in("contract", "AS MATERIALIZED (", "AS (", STATEMENTS),
-    "a claim without a limit": _in("contract", "            LIMIT %s\n", "            LIMIT %s + 1000\n", CLAIMS),
+    "a claim without a limit": _in("contract", "            LIMIT {limit}\n", "            LIMIT {limit} + 1000\n", CLAIMS),
     "a claim in no order": _in(
         "contract", """            ORDER BY {index}\n""", "", CLAIMS, "tests/conformance/test_query_plans.py"
     ),

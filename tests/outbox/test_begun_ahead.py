@@ -23,9 +23,8 @@ def stopped():
 
 
 @pytest.fixture
-def drained(stopped, monkeypatch):
+def drained(stopped):
     """Drain with claims of many from the start; return the report."""
-    monkeypatch.setattr("durable.runner._Pace.at_once", 8, raising=False)
 
     def run(**options):
         worker = Reconciler([Message], stopped, threads=1, **options)

@@ -34,7 +34,7 @@ def drained(topic, settings):
 
     def ready(batch=None):
         topic(send=lambda what: None, external="idempotent", batch=batch)
-        worker = Reconciler([Message], Shutdown(grace=0), threads=1)
+        worker = Reconciler([Message], Shutdown(grace=0), threads=1, lanes={Message: frozenset({"news"})})
         worker.prepare()
 
         def drain(number):
