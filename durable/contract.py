@@ -391,7 +391,9 @@ class Claim:
 
     def _update(self, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool) -> bool:
         connection = connections[self.alias]
-        return cursors.write(connection, *self._statement(connection, changes, unless, states, waits=waits)) == 1
+        statement = self._statement(connection, changes, unless, states, waits=waits)
+        receipt = unless is not None  # the first statement of its transaction, which `commit` begins again
+        return cursors.write(connection, *statement, often=receipt, begins=receipt) == 1
 
     def _statement(
         self, connection: Any, changes: Mapping[str, Any], unless: str | None, states: tuple[str, ...], *, waits: bool

@@ -18,10 +18,11 @@ from .prepared import Names
 
 __all__ = ["as_array", "copying", "nobody_looks_on", "rows", "write"]
 
+_IDLE = 0  # libpq's PQTRANS_IDLE: a transaction that was not begun yet begins with the next statement
 _TIMESTAMPTZ = 1184  # the type's number in every PostgreSQL
 
 
-def write(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False) -> int:
+def write(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False, begins: bool = False) -> int:
     """
     Send one statement that changes rows and returns none.
 
@@ -30,18 +31,20 @@ def write(connection: Any, sql: str, params: Sequence[Any], *, often: bool = Fal
         sql: with `%s` for each parameter.
         params: as the driver takes them.
         often: it is worth being planned once for all, as it finds its rows by their keys.
+        begins: it may be so although it is in a transaction, where nothing was sent in that before.
 
     Returns:
         How many rows it changed.
 
     Raises:
+        NameForgotten: only with `begins`. Nothing was done in the transaction, which must be begun again.
         django.db.Error: what Django's own cursor would raise, and with the same effect on the connection.
     """
     if not nobody_looks_on(connection):
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return int(cursor.rowcount)
-    return int(_executed(connection, sql, params, often=often).rowcount)
+    return int(_executed(connection, sql, params, often=often, begins=begins).rowcount)
 
 
 def rows(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False) -> list[tuple[Any, ...]]:
@@ -83,12 +86,14 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _executed(connection: Any, sql: str, params: Sequence[Any], *, often: bool) -> Any:
+def _executed(connection: Any, sql: str, params: Sequence[Any], *, often: bool, begins: bool = False) -> Any:
     with connection.wrap_database_errors:
         cursor, names = _kept(connection)
-        # Inside a transaction a name that is gone would take the caller's work with it.
-        if often and connection.autocommit and not connection.features.uses_server_side_binding:
-            return names.execute(cursor, sql, params)
+        # Elsewhere in a transaction a name that is gone would take the caller's work with it.
+        alone = connection.autocommit
+        by_name = alone or (begins and connection.connection.pgconn.transaction_status == _IDLE)
+        if often and by_name and not connection.features.uses_server_side_binding:
+            return names.execute(cursor, sql, params, alone=alone)
         return cursor.execute(sql, params)
 
 

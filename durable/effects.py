@@ -22,6 +22,7 @@ from django.db import Error, InterfaceError, OperationalError, connections, tran
 from .contract import Claim
 from .errors import DurableError, LostLease, StepTimeout, text_of
 from .patience import patience
+from .prepared import NameForgotten
 
 __all__ = [
     "commit", "mend", "outside_transaction", "persistently", "timed", "timed_together", "undone_by_the_database",
@@ -185,7 +186,7 @@ def _refuse_broken(connection: Any) -> None:
 def undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool:
     """Return whether the database itself ended the transaction, so that beginning it again is right."""
     if not isinstance(error, Error):
-        return False
+        return isinstance(error, NameForgotten)
     cause = error.__cause__ or error
     if getattr(cause, "sqlstate", None) in _ROLLED_BACK_BY_THE_DATABASE:
         return True

@@ -50,9 +50,7 @@ def insert(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO 
         params.append(seconds_param(lease))
     step_names = getattr(run, "step_names", "")
     sql = _insert_sql(model, connection.vendor, tuple(names), lease is not None, step_names, on_conflict)
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        made = bool(cursor.rowcount == 1)
+    made = cursors.write(connection, sql, params, often=True) == 1
     run._state.db = using
     run._state.adding = not made
     if made:

@@ -1,8 +1,8 @@
 """
 Prepared: statements that a connection to PostgreSQL sends again and again, parsed and planned once.
 
-To plan the receipt of a message takes the server longer than to carry it out. So a connection that has sent a statement a
-few times, outside transactions, gives it a name (PREPARE), and sends the name and the values from then on (EXECUTE).
+To plan a receipt takes the server longer than to carry it out. So a connection that has sent a statement a few times gives
+it a name (PREPARE), and sends the name and the values from then on (EXECUTE): outside transactions, or as the first of one.
 
 The name holds a digest of the text, so nobody can have put another statement under it. Where the server does not know
 it (DISCARD ALL, a pooler that changes servers) nothing was done: the text is sent, and this connection prepares no more.
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Names"]
+__all__ = ["NameForgotten", "Names"]
 
 logger = logging.getLogger("durable")
 
@@ -29,6 +29,10 @@ _AFTER = 5  # as many times as psycopg waits before it prepares
 _AGAIN = 200  # times after which one is looked at again whose plan was none to keep
 _KEPT = 60.0  # seconds
 _UNKNOWN, _THERE_ALREADY = "26000", "42P05"  # SQLSTATE of a name that the server does not have, and of one that it has
+
+
+class NameForgotten(Exception):
+    """The first statement of a transaction was sent by a name that the server does not know. Nothing was done."""
 
 
 @dataclass(slots=True)
@@ -47,14 +51,22 @@ class Names:
     gives: bool | None = None  # None: whether it talks to its own server process is not known yet
     _named: dict[str, _Named] = field(default_factory=dict)
 
-    def execute(self, cursor: Any, sql: str, params: Sequence[Any]) -> Any:
+    def execute(self, cursor: Any, sql: str, params: Sequence[Any], *, alone: bool = True) -> Any:
         """
-        Carry a statement out by its name, or as text, with the driver's cursor. Never inside a transaction.
+        Carry a statement out by its name, or as text, with the driver's cursor.
+
+        Args:
+            cursor: the driver's.
+            sql: with `%s` for each parameter.
+            params: as the driver takes them.
+            alone: it is its own transaction. Otherwise it must be the first of one.
 
         Returns:
             The cursor, with the statement's answer.
 
         Raises:
+            NameForgotten: only where it is not alone: the server does not know the name, so the transaction is lost, in
+                which nothing was done. Begun again, it goes as text.
             The driver's errors, as for the text.
         """
         named = self._named.get(sql)
@@ -62,7 +74,7 @@ class Names:
             named = self._named[sql] = _Named()
         named.times += 1
         if named.times > _AFTER and self.gives is not False and time.monotonic() >= named.until:
-            self._prepare(cursor, named, sql, params)
+            self._prepare(cursor, named, sql, params, alone=alone)
         if named.execute and self.gives:
             try:
                 return cursor.execute(named.execute, params)
@@ -70,9 +82,10 @@ class Names:
                 if error.sqlstate != _UNKNOWN:
                     raise
                 self.gives = False
+                _begin_again(error, alone=alone)
         return cursor.execute(sql, params)
 
-    def _prepare(self, cursor: Any, named: _Named, sql: str, params: Sequence[Any]) -> None:
+    def _prepare(self, cursor: Any, named: _Named, sql: str, params: Sequence[Any], *, alone: bool) -> None:
         """Give the statement a name, if its plan is one to keep. Whatever goes wrong with that, the text is left."""
         named.until = time.monotonic() + _KEPT
         name = f"durable_{hashlib.sha256(sql.encode()).hexdigest()[:32]}"
@@ -95,6 +108,13 @@ class Names:
         except cursor.connection.Error as error:
             logger.info("nothing is prepared on this connection any more error=%s", str(error).partition("\n")[0])
             self.gives = False
+            _begin_again(error, alone=alone)
+
+
+def _begin_again(error: Exception, *, alone: bool) -> None:
+    if not alone:
+        message = "the server does not keep a statement's name; its transaction must be begun again"
+        raise NameForgotten(message) from error
 
 
 def _make(cursor: Any, prepare: str) -> None:

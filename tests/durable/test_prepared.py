@@ -5,6 +5,7 @@ from django.db import DatabaseError, connection, transaction
 
 from bench.counting import cost_of
 from durable import cursors, prepared
+from tests.app.models import Effect, Errand
 from tests.documents.pooler import Pooler
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -93,6 +94,38 @@ def test_in_a_transaction_only_texts_are_sent():
 
     assert not any("EXECUTE" in text or "PREPARE" in text for text in cost.sent)
     assert word() == f"inside {OFTEN - 1}"
+
+
+def test_the_statement_that_begins_a_transaction_goes_by_its_name_and_no_other_of_it():
+    with cost_of(connection) as cost:
+        for n in range(OFTEN):
+            with transaction.atomic():
+                cursors.write(connection, UPDATE, (f"first {n}", 7), often=True, begins=True)
+                cursors.write(connection, UPDATE, (f"second {n}", 7), often=True, begins=True)
+
+    sent = [text.split()[0].strip('"') for text in cost.sent]
+    assert sent[-4:] == ["BEGIN", "EXECUTE", "UPDATE", "COMMIT"]
+    assert sent.count("PREPARE") == 1
+    assert word() == f"second {OFTEN - 1}"
+
+
+@pytest.mark.parametrize("lost", ["DEALLOCATE ALL", "DISCARD ALL"])
+def test_a_receipt_whose_name_the_server_lost_is_written_by_a_transaction_begun_again(lost):
+    """Nothing of the step was done by then: it is no failure of the step, and its body runs once."""
+    for _ in range(OFTEN):
+        Errand.objects.run()
+    job = Errand.objects.start()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'durable%%'")
+        assert cursor.fetchone()[0] >= 5
+        cursor.execute(lost)
+    before = Effect.objects.count()
+
+    assert job.run()
+
+    assert (job.status, job.attempts, job.failures) == ("done", 1, [])
+    assert Effect.objects.count() == before + 5
+    assert names() == []
 
 
 def test_an_error_is_the_statements_own_by_its_name_too():

@@ -196,7 +196,9 @@ MUTANTS: Final[dict[str, Mutant]] = {
         CLAIMS,
     ),
     "a claim that is not materialized": _in("contract", "AS MATERIALIZED (", "AS (", STATEMENTS),
-    "a claim without a limit": _in("contract", "            LIMIT {limit}\n", "            LIMIT {limit} + 1000\n", CLAIMS),
+    "a claim without a limit": _in(
+        "contract", "            LIMIT {limit}\n", "            LIMIT {limit} + 1000\n", CLAIMS
+    ),
     "a claim in no order": _in(
         "contract", """            ORDER BY {index}\n""", "", CLAIMS, "tests/conformance/test_query_plans.py"
     ),
