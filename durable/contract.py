@@ -26,6 +26,7 @@ What follows: Machine · transition · claim · release_early · hasten · reap 
 from __future__ import annotations
 
 import functools
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -623,19 +624,16 @@ def _claim_in_one_statement(
     params += [field(name).get_db_prep_value(value, connection) for name, value in pairs]
     only, its_params = _where(cast("Any", model), taking.only, using)
     params += its_params
-    params += [limit, machine.claimed, machine.claimed, seconds_param(lease), owner]
+    params += [limit, machine.claimed, machine.claimed, seconds_param(lease), owner, machine.claimed]
     few = limit <= _FEW
     when = "this" if taking.pk is not None else "ahead" if taking.ahead else "due"
     within, also = (tuple(name for name, _ in pairs) for pairs in (taking.within, taking.also))
     sql = _claim_sql(cast("Any", model), when, taking.untouched_since is not None, within, also, only, few)
     rows = cursors.rows(connection, sql, params)
-    runs = instances_of(model, connection, [row[2:] for row in rows])
-    taken = [
-        (run, _claim_of(run, using, owner, lease, (was_owner or None) if was_status == machine.claimed else None))
-        for run, (was_status, was_owner, *_) in zip(runs, rows, strict=True)
-    ]
-    taken.sort(key=lambda pair: (pair[0].due_at is None, pair[0].due_at))
-    return taken
+    owners = json.loads(rows[0][0]) if rows and rows[0][0] else {}  # by the ids of those that somebody held
+    runs = instances_of(model, connection, [row[1:] for row in rows])
+    runs.sort(key=lambda run: (run.due_at is None, run.due_at))
+    return [(run, _claim_of(run, using, owner, lease, owners.get(str(run.pk)) or None)) for run in runs]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -653,7 +651,7 @@ def _claim_sql(
     model: Any, when: str, untouched: bool, within: tuple[str, ...], also: tuple[str, ...], only: str, few: bool
 ) -> str:
     now, column, table = now_sql("postgresql"), _columns(model), _quote(model._meta.db_table)
-    lease = column["lease_expires_at"]
+    lease, key = column["lease_expires_at"], column["id"]
     # From a sub-select, so that the planner does not know the bound. It may believe that next to nothing has a due time,
     # because nothing had when it last looked; it would then read and sort all that has one by now, for each claim.
     conditions = {
@@ -676,6 +674,7 @@ def _claim_sql(
     # planner does not know is taken for a tenth of them.
     limit = "%s" if few else "(SELECT %s)"
     # MATERIALIZED: planned as a join, the sub-select could be run again for each row and take more than its limit (C42).
+    # As an array, not joined: what is in one is looked up by its key, however many the planner takes it for.
     return f"""
         WITH picked AS MATERIALIZED (
             SELECT {column["id"]}, {column["status"]} AS was_status, {column["owner"]} AS was_owner
@@ -696,8 +695,10 @@ def _claim_sql(
             {column["lease_expires_at"]} = {later_sql("postgresql")},
             {column["owner"]} = %s,
             {column["updated_at"]} = {now}
-        FROM picked WHERE run.{column["id"]} = picked.{column["id"]}
-        RETURNING picked.was_status, picked.was_owner, {", ".join("run." + name for name in column.values())}
+        WHERE run.{key} = ANY(ARRAY(SELECT {key} FROM picked))
+        RETURNING
+            (SELECT JSONB_OBJECT_AGG({key}, was_owner) FROM picked WHERE was_status = %s),
+            {", ".join("run." + name for name in column.values())}
     """  # noqa: S608 - names of our own columns, quoted
 
 

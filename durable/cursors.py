@@ -99,12 +99,12 @@ def _executed(connection: Any, sql: str, params: Sequence[Any], *, often: bool, 
 
 def _kept(connection: Any) -> tuple[Any, Names]:
     """Return the driver's cursor of that connection, made anew where the connection or its time zone is another."""
-    cursor, names, timezone = getattr(connection, "_durable_cursor", (None, None, None))
-    if cursor is None or cursor.connection is not connection.connection or timezone is not connection.timezone:
-        cursor, names = connection.create_cursor(), Names()
+    kept = getattr(connection, "_durable_cursor", None)
+    if kept is None or kept[0].connection is not connection.connection or kept[2] is not connection.timezone:
+        cursor = connection.create_cursor()
         _read_times_quickly(cursor)
-        connection._durable_cursor = (cursor, names, connection.timezone)
-    return cursor, names
+        kept = connection._durable_cursor = (cursor, Names(), connection.timezone)
+    return kept[0], kept[1]
 
 
 def _read_times_quickly(cursor: Any) -> None:

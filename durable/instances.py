@@ -24,7 +24,7 @@ __all__ = ["instances_of"]
 _read_json = json.JSONDecoder().raw_decode
 
 
-def instances_of(model: type[Any], connection: Any, rows: Sequence[Sequence[Any]]) -> list[Any]:
+def instances_of(model: Any, connection: Any, rows: Sequence[Sequence[Any]]) -> list[Any]:
     """
     Return an instance for each row, as a query would.
 
@@ -45,7 +45,7 @@ def instances_of(model: type[Any], connection: Any, rows: Sequence[Sequence[Any]
     return made
 
 
-def _put_together(model: type[Any], using: str, names: list[str], values: list[Any]) -> Any:
+def _put_together(model: Any, using: str, names: list[str], values: list[Any]) -> Any:
     made = model.__new__(model)
     state = ModelState()
     state.db, state.adding = using, False

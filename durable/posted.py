@@ -52,7 +52,7 @@ class Posted(_Messages):
     def __eq__(self, other: object) -> bool:
         return list(self) == list(other) if isinstance(other, Posted | list) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment] - as a list's
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<{len(self)} messages of {self._topic!r}>"

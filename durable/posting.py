@@ -176,9 +176,11 @@ def _post(
 
 def _insert(topic: str, drafts: Sequence[Draft], using: str, due_in: float) -> set[str]:
     """Insert messages, and return the ids of those whose keys were free."""
-    connection = connections[using]
-    own = (lambda text: text) if connection.features.has_native_uuid_field else (lambda text: text.replace("-", ""))
-    rows = [(own(draft.id), draft.key, json.dumps(draft.payload), draft.line, draft.ordinal) for draft in drafts]
+    dashes = "-" if connections[using].features.has_native_uuid_field else ""  # of an id as the column keeps it
+    rows = [
+        (draft.id.replace("-", dashes), draft.key, json.dumps(draft.payload), draft.line, draft.ordinal)
+        for draft in drafts
+    ]
     names = ("id", "key", "payload", "ordering_key", "ordinal")
     number = insert_many(Message, using, names, rows, {**_SAME, "topic": topic}, due_in)
     if number == len(drafts):

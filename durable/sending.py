@@ -142,8 +142,9 @@ def _share_out(going: Sequence[Pair], told: Mapping[str, Any], settled: set[Clai
         for message, _ in sent:
             message._verdict = _Verdict(error)
     for message, claim in going:
-        if isinstance(errors.get(message.key), Wait):
-            _wait(message, claim, errors[message.key])
+        wait = errors.get(message.key)
+        if isinstance(wait, Wait):
+            _wait(message, claim, wait)
 
 
 def _by_key(told: Any) -> Mapping[str, Any]:

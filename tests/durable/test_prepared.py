@@ -75,7 +75,7 @@ def test_a_name_that_the_server_lost_costs_no_write_and_none_is_given_again(lost
 
 def test_a_name_that_is_there_from_before_is_used():
     tell(OFTEN)
-    connection._durable_cursor = (None, None, None)
+    connection._durable_cursor = None
 
     with cost_of(connection) as cost:
         tell(OFTEN)

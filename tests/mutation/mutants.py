@@ -64,6 +64,8 @@ HEARTBEAT = "tests/durable/test_heartbeat.py"
 DECISIONS = "tests/durable/test_deciding.py"
 BEGINNING = "tests/polling/test_beginning.py"
 WATCHING = "tests/polling/test_watching.py"
+AHEAD = "tests/outbox/test_begun_ahead.py"
+PREPARED_PLANS = "tests/durable/test_prepared.py"
 HEALING = "tests/plans/test_healing.py"
 DECIDING = "tests/plans/test_deciding.py"
 ALL = "states=(*claim.machine.open, *claim.machine.terminal)"
@@ -197,7 +199,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "a claim that is not materialized": _in("contract", "AS MATERIALIZED (", "AS (", STATEMENTS),
     "a claim without a limit": _in(
-        "contract", "            LIMIT {limit}\n", "            LIMIT {limit} + 1000\n", CLAIMS
+        "contract", "            LIMIT {limit}\n", "            LIMIT {limit} + 999\n", CLAIMS
     ),
     "a claim in no order": _in(
         "contract", """            ORDER BY {index}\n""", "", CLAIMS, "tests/conformance/test_query_plans.py"
@@ -241,11 +243,61 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "if False:",
         "tests/durable/test_heartbeat.py::test_a_child_forked_right_after_a_run_inherits_no_connection_of_the_thread",
     ),
+    # The outbox ------------------------------------------------------------------------------------------------------
     "a message settled, its record not": _in(
         "contract",
-        "beside AS ({sql})",
-        "beside AS (SELECT 1 WHERE {sql!r} = '')",
+        "beside AS ({beside})",
+        """beside AS ({beside.replace('WHERE', 'WHERE FALSE AND')})""",
         "tests/outbox/test_sending.py",
+    ),
+    "a batch settled without its fences": _in(
+        "contract",
+        """ AND run.{column["fence"]} = mine.{column["fence"]}""",
+        "",
+        "tests/outbox/test_lanes.py::test_what_was_lost_out_of_a_batch_is_left_to_its_new_owner",
+    ),
+    "an attempt begun under any later fence": _in(
+        "message_log",
+        "id = %s AND fence = %s",
+        "id = %s AND fence >= %s",
+        f"{AHEAD}::test_a_message_that_somebody_else_took_is_not_begun_with_the_receipt_of_the_one_before",
+    ),
+    "an attempt begun under a lapsed lease": _in(
+        "message_log",
+        " AND lease_expires_at > {now}",
+        "",
+        f"{AHEAD}::test_a_message_whose_lease_has_lapsed_is_not_begun_with_the_receipt_of_the_one_before",
+    ),
+    "an attempt begun by who was asked to stop": _in(
+        "sending",
+        " or claim.should_stop():",
+        ":",
+        f"{AHEAD}::test_who_is_asked_to_stop_during_a_send_begins_no_other",
+    ),
+    "an attempt begun and given up": _in(
+        "runner",
+        " or left[-1][0].begun_ahead is not None",
+        "",
+        f"{AHEAD}::test_who_was_asked_to_stop_sends_what_is_begun_and_gives_back_the_rest_untouched",
+    ),
+    "a beginning believed for ever": _in(
+        "sending",
+        "time.monotonic() - at < min(_BELIEVED, claim.lease / 10)",
+        "True",
+        f"{AHEAD}::test_what_was_begun_long_ago_is_asked_for_again_before_it_is_sent",
+    ),
+    "a copy that nobody sees": _in(
+        "copying", "if not cursors.nobody_looks_on(connection):", "if False:", "tests/outbox/test_copying.py"
+    ),
+    "a copy where there are policies": _in(
+        "copying", "return not refused", "return True", "tests/outbox/test_copying.py"
+    ),
+    "a plan kept that reads the whole table": _in(
+        "prepared", 'if any("Seq Scan" in line', 'if any("nothing" in line', PREPARED_PLANS
+    ),
+    "a name in a transaction": _in("cursors", "if often and connection.autocommit and", "if often and", PREPARED_PLANS),
+    "a name behind a pooler": _in(
+        "prepared", "cursor.fetchone()[0] == cursor.connection.info.backend_pid", "True", PREPARED_PLANS
     ),
     # Decisions of staff ----------------------------------------------------------------------------------------------
     "a decision on a run that was not seen": _in(

@@ -134,6 +134,21 @@ def test_a_message_that_somebody_else_took_is_not_begun_with_the_receipt_of_the_
     assert not Attempt.objects.filter(message=row).exists()
 
 
+def test_a_message_whose_lease_has_lapsed_is_not_begun_with_the_receipt_of_the_one_before(topic, drained, when_settled):
+    open_ones = []
+
+    def send(message):
+        if not open_ones:
+            for other in Message.objects.exclude(key=message.key):
+                expire_leases(other)
+
+    when_settled(lambda run: open_ones.append(begun()))
+    outbox.post_many(topic(send=send), [{}] * 3)
+
+    assert drained().outcomes == {Outcome.DONE: 3}
+    assert open_ones[0] == set()  # nobody else took it: renewed, and begun when its turn came
+
+
 def test_what_was_begun_long_ago_is_asked_for_again_before_it_is_sent(topic, drained, when_settled, monkeypatch):
     """A receiver of signals took its time, and the lease of the next message meanwhile another worker."""
     monkeypatch.setattr("durable.sending._BELIEVED", 0.0)
