@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PYTEST := $(RUN) -m pytest -q -m "not long"
 
-.PHONY: demo serve test test-newest test-library test-contract test-crash test-client test-sqlite test-long reliability mutation mutation-client bench lint clean
+.PHONY: demo serve test test-newest test-library test-rest test-contract test-crash test-client test-sqlite test-long reliability mutation mutation-client bench lint clean
 
 $(VENV)/.ready: requirements.txt pyproject.toml documents/client/package-lock.json
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -26,7 +26,7 @@ serve: $(VENV)/.ready
 
 # The suite in parts, three at a time, since much of it waits: each part has a database (and, where none is given, a server) of its own.
 # The newest Python and Django pass all but the crash and the browser part in CI.
-PARTS := test-library test-contract test-client test-crash test-sqlite
+PARTS := test-client test-contract test-library test-crash test-sqlite test-rest
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 test: $(VENV)/.ready
 	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(SYNC) $(PARTS)
@@ -38,7 +38,9 @@ ONCE := client crash desk_themes branches bench docs notifications accounts/test
 
 $(PARTS): $(VENV)/.ready
 test-library:
-	SUITE_PART=library $(PYTEST) --ignore=tests/conformance --ignore=tests/mutation --ignore=tests/crash --ignore=tests/client --ignore=tests/desk_themes tests
+	SUITE_PART=library $(PYTEST) tests/durable tests/documents
+test-rest:
+	SUITE_PART=rest $(PYTEST) $(patsubst %,--ignore=tests/%,durable documents conformance mutation crash client desk_themes) tests
 test-contract:
 	SUITE_PART=contract $(PYTEST) tests/conformance tests/mutation
 test-crash:

@@ -32,7 +32,7 @@ def _numbered() -> Iterator[object]:
 @pytest.mark.parametrize(("subject", "number"), list(_numbered()))
 def test_no_life_breaks_a_law(subject: Subject, number: int, caplog, note):
     caplog.set_level(logging.CRITICAL, logger="durable")
-    lives = 20 if subject.brief is None else 10
+    lives = 12 if subject.brief is None else 6
     note(f"{subject.name}: {lives} lives of up to 40 events, LIVES_SEED={number}")
 
     _live(subject, number, lives=lives)

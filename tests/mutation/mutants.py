@@ -207,7 +207,10 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "contract", """f"{column['due_at']} <= (SELECT {now})",""", """f"{column['due_at']} IS NOT NULL",""", CLAIMS
     ),
     "a claim of settled runs": _in(
-        "contract", "params: list[Any] = [*machine.open]", "params: list[Any] = [machine.claimed, machine.done]", CLAIMS
+        "contract",
+        "params: list[Any] = [*model.MACHINE.open]",
+        "params: list[Any] = [machine.claimed, machine.done]",
+        CLAIMS,
     ),
     "a claim of what other code started": _in(
         "jobs", 'return (("step_names", cls.names_of_steps()),)', "return ()", "tests/durable/test_deploys.py"
