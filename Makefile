@@ -34,7 +34,9 @@ test-newest: $(VENV)/.ready
 	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(SYNC) $(filter-out test-crash test-client,$(PARTS))
 
 # What asks nothing of the database that the other parts do not ask of SQLite too.
-ONCE := client crash desk_themes branches bench docs notifications accounts/test_demo.py accounts/test_bucket.py
+ONCE := client crash desk_themes branches bench docs notifications accounts/test_demo.py accounts/test_bucket.py \
+  accounts/test_far_sides.py desk/test_german.py documents/test_merging.py documents/test_openapi.py \
+  durable/test_reconcile_misuse.py outbox/test_email.py
 
 $(PARTS): $(VENV)/.ready
 test-library:
