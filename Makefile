@@ -26,7 +26,7 @@ serve: $(VENV)/.ready
 
 # The suite in parts, three at a time, since much of it waits: each part has a database (and, where none is given, a server) of its own.
 # The newest Python and Django pass all but the crash and the browser part in CI.
-PARTS := test-client test-contract test-library test-crash test-sqlite test-rest
+PARTS := test-client test-contract test-crash test-sqlite test-rest test-library
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 test: $(VENV)/.ready
 	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(SYNC) $(PARTS)

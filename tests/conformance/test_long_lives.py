@@ -24,7 +24,7 @@ FRESH = int(os.environ.get("LIVES_SEED") or random.SystemRandom().randrange(2**3
 def _numbered() -> Iterator[object]:
     for subject in SUBJECTS:
         for number in (*FIXED, FRESH):
-            marks = [pytest.mark.long] if subject.brief is not None and number in FIXED[1:] else []
+            marks = [pytest.mark.long] if number in FIXED[1:] else []
             name = f"{'fresh' if number == FRESH else number}-{subject.name}"
             yield pytest.param(subject, number, id=name, marks=marks)
 
