@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PYTEST := $(RUN) -m pytest -q -m "not long"
 
-.PHONY: demo serve test test-newest test-library test-rest test-contract test-crash test-client test-themes test-rest test-sqlite test-long reliability mutation mutation-client bench lint clean
+.PHONY: demo serve test test-newest test-library test-rest test-contract test-crash test-client test-themes test-sqlite test-long reliability mutation mutation-client bench lint clean
 
 $(VENV)/.ready: requirements.txt pyproject.toml documents/client/package-lock.json
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
