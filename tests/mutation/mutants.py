@@ -298,7 +298,10 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "a plan kept that reads the whole table": _in(
         "prepared", 'if any("Seq Scan" in line', 'if any("nothing" in line', PREPARED_PLANS
     ),
-    "a name in a transaction": _in("cursors", "if often and connection.autocommit and", "if often and", PREPARED_PLANS),
+    "a name in a transaction": _in("cursors", "if often and by_name and", "if often and", PREPARED_PLANS),
+    "a forgotten name taken for the step's failure": _in(
+        "effects", "return isinstance(error, NameForgotten)", "return False", PREPARED_PLANS
+    ),
     "a name behind a pooler": _in(
         "prepared", "cursor.fetchone()[0] == cursor.connection.info.backend_pid", "True", PREPARED_PLANS
     ),
