@@ -1,5 +1,6 @@
 """
-W2 by us: messages posted in bulk and drained as `manage.py reconcile` drains them, every attempt with its record.
+W2 by us: messages posted in bulk and drained as `manage.py reconcile` drains them, with as many threads as it has where
+nobody says otherwise, every attempt with its record.
 
 `Batches` has a batch handler: a hundred messages in one call, one receipt statement for all of them.
 """
@@ -28,13 +29,14 @@ def _drain(place: int, gate: Gate, url: str, batch: int | None) -> None:
     configured(url)
     from django.db import connection
 
+    from durable.conf import setting
     from durable.models import Message
     from durable.runner import Reconciler
     from durable.shutdown import Shutdown
 
     _listen(batch)
     connection.ensure_connection()
-    reconciler = Reconciler([Message], Shutdown(grace=0), threads=1)
+    reconciler = Reconciler([Message], Shutdown(grace=0), threads=int(setting("THREADS")))
     gate.wait()
     reconciler.prepare()
     reconciler.run_pass()

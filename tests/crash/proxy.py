@@ -9,7 +9,7 @@ import threading
 import time
 
 #: What commits: the word, and the receipt of a message, which is one statement and commits by itself.
-_COMMITS = (b"COMMIT\0", b"WITH mine AS (UPDATE")
+_COMMITS = (b"COMMIT\0", b"WITH beside AS (UPDATE")
 _NEVER_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER: close() then sends RST instead of FIN
 
 
