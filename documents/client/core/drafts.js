@@ -4,7 +4,7 @@
 /**
  * @typedef {{text: string, staged: string|null, version: number, attempt: any, schema: number,
  *   edits: number}} Draft
- * @typedef {{key: string, draft: Draft, at: number, live: boolean, binned: boolean}} Offer
+ * @typedef {{key: string, was: string, draft: Draft, at: number, live: boolean, binned: boolean}} Offer
  */
 
 const WEEK = 7 * 24 * 3600 * 1000;
@@ -19,7 +19,7 @@ export function createDrafts({ storage, clock, user, document, writer, leaf }) {
   const slots = `documents:draft:${place}`;
   const bin = `documents:bin:${place}`;
   let key = "";
-  let value = "";
+  let was = "";
 
   const parse = (/** @type {string} */ text) => {
     try {
@@ -31,11 +31,17 @@ export function createDrafts({ storage, clock, user, document, writer, leaf }) {
     }
   };
 
-  function toBin(/** @type {string} */ from, /** @type {string} */ kept, /** @type {() => void} */ then) {
-    const to = `${bin}${clock.now()}:${from.slice(slots.length)}`;
-    storage.write(to, kept, (level) => {
-      storage.remove(from);
-      if (level === "memory") storage.write(to, kept, then); // it fits where it was
+  /** Take an entry away, unless its tab has gone on since. @param {{key: string, was: string}} entry */
+  const remove = async (entry) => {
+    for (const [, text] of await storage.list(entry.key)) if (text === entry.was) storage.remove(entry.key);
+  };
+
+  /** Put an entry into the bin. @param {{key: string, was: string}} entry @param {() => void} then */
+  function toBin(entry, then) {
+    const to = `${bin}${clock.now()}:${entry.key.slice(slots.length)}`;
+    storage.write(to, entry.was, async (level) => {
+      await remove(entry);
+      if (level === "memory") storage.write(to, entry.was, then); // it fits where it was
       else then();
     });
   }
@@ -45,27 +51,27 @@ export function createDrafts({ storage, clock, user, document, writer, leaf }) {
     write(draft, settled) {
       const before = key;
       key = `${slots}${writer()}:${leaf}`;
-      value = JSON.stringify({ user, document, writer: writer(), at: clock.now(), draft });
-      storage.write(key, value, settled);
+      was = JSON.stringify({ user, document, writer: writer(), at: clock.now(), draft });
+      storage.write(key, was, settled);
       if (before && before !== key) storage.remove(before);
     },
 
     /** The work is on the server, or there is none. */
     clear() {
-      if (key) storage.remove(key);
-      key = value = "";
+      storage.remove(key);
+      key = was = "";
     },
 
     /** The person threw it away: keep it for a week. @param {() => void} then */
     discard(then) {
-      if (key) toBin(key, value, then);
-      key = value = "";
+      if (key) toBin({ key, was }, then);
+      key = was = "";
     },
 
     /** Put somebody's slot into the bin. @param {Offer} offer @param {() => void} then */
-    bin({ key: other, draft, at }, then) {
-      if (other === key || !other.startsWith(slots)) return then();
-      toBin(other, JSON.stringify({ user, document, at, draft }), then);
+    bin(other, then) {
+      if (other.binned) then();
+      else toBin(other, then);
     },
 
     /**
@@ -75,24 +81,24 @@ export function createDrafts({ storage, clock, user, document, writer, leaf }) {
     async list(isLive) {
       const found = /** @type {Map<string, Offer>} */ (new Map());
       const binned = [];
-      for (const [other, text] of await storage.list(slots)) {
-        const kept = other === key ? null : parse(text);
-        const twin = found.get(other);
-        if (!kept || (twin && twin.draft.edits >= kept.draft.edits)) continue;
+      for (const [other, was] of await storage.list(slots)) {
+        const kept = other === key ? null : parse(was);
+        const twin = /** @type {any} */ (found.get(other));
+        if (!kept || twin?.draft.edits >= kept.draft.edits) continue;
         const live = kept.writer !== writer() && isLive(kept.writer);
-        found.set(other, { key: other, draft: kept.draft, at: kept.at, live, binned: false });
+        found.set(other, { ...kept, key: other, was, live, binned: false });
       }
-      for (const [other, text] of await storage.list(bin)) {
-        const kept = parse(text);
+      for (const [other, was] of await storage.list(bin)) {
+        const kept = parse(was);
         const since = parseInt(other.slice(bin.length));
         if (!kept || clock.now() - since > WEEK) storage.remove(other);
-        else binned.push({ key: other, draft: kept.draft, at: since, live: false, binned: true });
+        else binned.push({ ...kept, key: other, was, live: false, binned: true, at: since });
       }
       const newest = (/** @type {Offer} */ one, /** @type {Offer} */ other) => other.at - one.at;
       for (const old of binned.sort(newest).splice(ROOM)) storage.remove(old.key);
       return [...[...found.values()].sort(newest), ...binned];
     },
 
-    remove: storage.remove,
+    remove,
   };
 }

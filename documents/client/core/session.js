@@ -61,7 +61,7 @@ export function createSession(url, given, outside) {
     take: ({ offer: taken }) => {
       // Only a copy that is safe in our own slot lets the other one go; a living tab keeps its own.
       if (taken.live || state.backup === "memory") return;
-      if (taken.binned) slot().remove(taken.key);
+      if (taken.binned) slot().remove(taken);
       else slot().bin(taken, offer);
     },
     get: ({ seq }) => answer(talk.get().then(opened), { of: "get", seq }),
@@ -84,7 +84,7 @@ export function createSession(url, given, outside) {
     const offers = [];
     for (const one of found) {
       if (one.binned || one.live || !(await isStored(one.draft))) offers.push(one);
-      else slot().remove(one.key);
+      else slot().remove(one);
     }
     send("note", { fact: { offers } });
   }

@@ -46,10 +46,10 @@ export function createStorage({ local, indexed }) {
 
     /** Every entry below a prefix; the same key may come from several places. @param {string} prefix @returns {Promise<[string, string][]>} */
     async list(prefix) {
+      const far = (await indexed?.("")) || [[]];
       const [near] = /** @type {[any[]]} */ (
         tried((store) => Array.from(store, (_, at) => [store.key(at), store.getItem(store.key(at) || "")])) || [[]]
       );
-      const far = (await indexed?.("")) || [[]];
       return [...memory, ...far[0], ...near].filter(([key, value]) => key?.startsWith(prefix) && value);
     },
   };
