@@ -19,7 +19,12 @@ class Entrant:
     packages: tuple[str, ...] = ()
     python: tuple[int, int] = (3, 11)  # the least it runs on
     needs: str = field(default="")  # a program that must be on PATH
+    by_itself: bool = True  # each message's completion is written durably before the next is told done
+    share: Mapping[str, float] = field(default_factory=dict)  # of a workload's n: who is slow does less of it
 
+
+SLOW = {"W1": 0.25, "W2": 0.25}
+FAST = {"W2": 4.0}
 
 STEPS = "bench.floors.psycopg_steps"
 PGBENCH = "bench.floors.pgbench_steps"
@@ -30,7 +35,7 @@ _FLOORS = [
         name="pgbench",
         group="floor",
         guarantee="receipt with the effect, fenced",
-        places={"W1": f"{PGBENCH}:Steps"},
+        places={"W1": f"{PGBENCH}:Steps", "W10": f"{PGBENCH}:Steps"},
     ),
     Entrant(
         name="pgbench in one statement a step",
@@ -45,6 +50,7 @@ _FLOORS = [
         places={
             "W1": f"{STEPS}:Steps",
             "W9": f"{STEPS}:Steps",
+            "W10": f"{STEPS}:InThreads",
             "W2": "bench.floors.psycopg_outbox:OneByOne",
             "W3": "bench.floors.psycopg_claims:Claims",
             "W4": "bench.floors.psycopg_claims:BootPass",
@@ -63,6 +69,8 @@ _FLOORS = [
         group="floor",
         guarantee="a hundred receipts in one statement, fenced",
         places={"W2": "bench.floors.psycopg_outbox:Hundreds"},
+        by_itself=False,
+        share=FAST,
     ),
     Entrant(
         name="Django with cursors",
@@ -92,6 +100,7 @@ _OURS = [
         places={
             "W1": "bench.ours.steps:Cursors",
             "W9": "bench.ours.steps:Cursors",
+            "W10": "bench.ours.steps:InThreads",
             "W2": "bench.ours.outbox:OneByOne",
             "W3": "bench.ours.claims:Claims",
             "W4": "bench.ours.claims:BootPass",
@@ -103,7 +112,11 @@ _OURS = [
         name="durable with prepared statements",
         group="ours",
         guarantee="receipt with the effect, fenced, leased",
-        places={"W1": "bench.ours.steps:Prepared", "W9": "bench.ours.steps:Prepared"},
+        places={
+            "W1": "bench.ours.steps:Prepared",
+            "W9": "bench.ours.steps:Prepared",
+            "W10": "bench.ours.steps:PreparedInThreads",
+        },
     ),
     Entrant(
         name="durable with ORM steps",
@@ -116,6 +129,8 @@ _OURS = [
         group="ours",
         guarantee="one receipt statement a batch, fenced, leased",
         places={"W2": "bench.ours.outbox:Batches"},
+        by_itself=False,
+        share=FAST,
     ),
 ]
 
@@ -131,6 +146,7 @@ _PEERS = [
             "W2": "bench.peers.dbos_peer:Outbox",
         },
         packages=("dbos>=3", "psycopg[binary]"),
+        share=SLOW,
     ),
     Entrant(
         name="Absurd",
@@ -141,6 +157,7 @@ _PEERS = [
             "W9": "bench.peers.absurd_peer:Steps",
             "W2": "bench.peers.absurd_peer:Outbox",
         },
+        share={"W2": 0.25},
         packages=("absurd-sdk", "absurdctl", "psycopg[binary]"),
     ),
     Entrant(
@@ -152,6 +169,7 @@ _PEERS = [
             "W2": "bench.peers.procrastinate_peer:Outbox",
         },
         packages=("procrastinate>=3", "psycopg[binary,pool]"),
+        share=SLOW,
     ),
     Entrant(
         name="PgQueuer",
@@ -159,6 +177,8 @@ _PEERS = [
         guarantee=f"{_CHAIN}; completions are buffered and can be lost, then repeat",
         places={"W1": "bench.peers.pgqueuer_peer:Steps", "W2": "bench.peers.pgqueuer_peer:Outbox"},
         packages=("pgqueuer[asyncpg]", "psycopg[binary]"),
+        by_itself=False,
+        share=FAST,
     ),
     Entrant(
         name="oban",
@@ -174,6 +194,7 @@ _PEERS = [
         guarantee=_CHAIN,
         places={"W1": "bench.peers.chancy_peer:Steps", "W2": "bench.peers.chancy_peer:Outbox"},
         packages=("chancy", "psycopg[binary,pool]"),
+        by_itself=False,
     ),
     Entrant(
         name="django-tasks-db",
@@ -182,6 +203,7 @@ _PEERS = [
         places={"W1": "bench.peers.django_tasks_peer:Steps", "W2": "bench.peers.django_tasks_peer:Outbox"},
         packages=("django-tasks-db", "django>=6", "psycopg[binary]"),
         python=(3, 12),
+        share=SLOW,
     ),
     Entrant(
         name="django-ox",
@@ -190,6 +212,7 @@ _PEERS = [
         places={"W1": "bench.peers.django_ox_peer:Steps", "W2": "bench.peers.django_ox_peer:Outbox"},
         packages=("django-ox", "psycopg[binary]"),
         python=(3, 12),
+        share=SLOW,
     ),
     Entrant(
         name="django-q2",
@@ -197,14 +220,17 @@ _PEERS = [
         guarantee=_CHAIN,
         places={"W1": "bench.peers.django_q2_peer:Steps", "W2": "bench.peers.django_q2_peer:Outbox"},
         packages=("django-q2", "psycopg[binary]"),
+        share=SLOW,
     ),
     Entrant(
         name="Celery on Redis",
         group="peer",
         guarantee="acknowledged after the work (acks_late), Redis synced every second: up to a second can be lost",
         places={"W2": "bench.peers.celery_peer:Outbox"},
-        packages=("celery", "redis", "psycopg[binary]"),
+        packages=("celery[redis]", "packaging", "psycopg[binary]"),
         needs="redis-server",
+        by_itself=False,
+        share=SLOW,
     ),
 ]
 

@@ -23,7 +23,7 @@ from bench.workloads import WORKLOADS
 
 __all__ = ["Results", "play"]
 
-TURN_LIMITS = {"small": 90, "full": 1_800}  # seconds
+TURN_LIMITS = {"tiny": 120, "small": 400, "full": 3_600}  # seconds
 
 
 @dataclass(slots=True)
@@ -88,14 +88,15 @@ def _python(entrant: Entrant, results: Results, say: Callable[[str], None]) -> s
         results.leave_out("install", entrant.name, str(reason))
         say(f"{entrant.name}: {reason}")
         return None
-    results.versions[entrant.name] = versions(python)
+    named = {"python", "django", *(re.split(r"[\[<>=]", package)[0] for package in entrant.packages)}
+    results.versions[entrant.name] = {name: version for name, version in versions(python).items() if name in named}
     return python
 
 
 def _turn(server: Server, entrant: Entrant, python: str, code: str, scale: str, folder: Path) -> dict[str, Any]:
     database = "bench_" + re.sub(r"[^a-z0-9]+", "_", f"{code}_{entrant.name}".lower())
     url = server.fresh_database(database)
-    order = {"workload": code, "place": entrant.places[code], "url": url, "size": dict(WORKLOADS[code].scales[scale])}
+    order = {"workload": code, "place": entrant.places[code], "url": url, "size": _size(entrant, code, scale)}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     log = folder / f"{database}.log"
     server.settle()
@@ -122,6 +123,14 @@ def _turn(server: Server, entrant: Entrant, python: str, code: str, scale: str, 
         return json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
         return {"unable": f"died with exit code {child.returncode}; see {log.name}"}
+
+
+def _size(entrant: Entrant, code: str, scale: str) -> dict[str, Any]:
+    """How much this contender does: whoever is slow a part of it, as all that is shown is rates."""
+    size = dict(WORKLOADS[code].scales[scale])
+    if share := entrant.share.get(code):
+        size["n"] = round(size["n"] * share)
+    return size
 
 
 def _end_session(session: int) -> None:

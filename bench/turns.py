@@ -50,6 +50,17 @@ def steps(contender: Contender, url: str, size: Size) -> dict[str, float]:
     return {**figures, "p50 alone": percentile(taken, 0.5) * 1e3, "p99 alone": percentile(taken, 0.99) * 1e3}
 
 
+def in_flight(contender: Contender, url: str, size: Size) -> dict[str, float]:
+    figures, total = {}, 0
+    for flights in size["flights"]:
+        n = size["n"] * flights
+        figures[f"{flights} in flight"] = n / contender.run(n, flights)["done"]
+        total += n
+        _expect("effects", total * STEPS, _effects(url))
+        _expect("settled operations", total, contender.done())
+    return figures
+
+
 def outbox(contender: Contender, url: str, size: Size) -> dict[str, float]:
     figures, total = {}, 0
     for processes in size["processes"]:
@@ -100,4 +111,5 @@ TURNS: Mapping[str, Callable[[Any, str, Size], dict[str, float]]] = {
     "W5": scenario,
     "W6": scenario,
     "W9": counted,
+    "W10": in_flight,
 }
