@@ -153,8 +153,8 @@ def table(record: dict) -> str:
     """What was found, as Markdown: a line for each kind of page, and one for each page that missed its bound."""
     rows = f"{record['rows']:,}".replace(",", " ")
     lines = [
-        f"Each page of the operator's desk, {rows} account deletions and as many messages behind it, nearly all of them "
-        "settled, an old outage under them; median of five.",
+        f"Each page of the operator's desk with {rows} account deletions and as many messages, nearly all settled, an old",
+        "outage under them; median of five.",
         "",
         "| pages | how many | bound | median | slowest | which | most queries |",
         "|---|--:|--:|--:|--:|---|--:|",

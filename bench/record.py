@@ -45,6 +45,7 @@ def parts(results: Results, common: Mapping[str, Any]) -> dict[str, dict[str, An
             **common,
             "size": dict(WORKLOADS[code].scales[common["scale"]]),
             "versions": {name: results.versions[name] for name in figures},
+            "minutes": results.minutes.get(code),  # None as long as it goes on
             "figures": figures,
             "absent": results.absent.get(code, {}),
         }

@@ -59,7 +59,8 @@ def _heading(workload: Workload) -> str:
 
 def _item(workload: Workload, part: Part) -> str:
     size = ", ".join(f"{name} {_amount(value)}" for name, value in part["size"].items())
-    return f"One item: {workload.item}. The floor is *{workload.floor}*. Sizes: {size}."
+    took = f" Measured in {part['minutes']:.0f} min." if part.get("minutes") else ""
+    return f"One item: {workload.item}. The floor is *{workload.floor}*. Sizes: {size}.{took}"
 
 
 def _amount(value: object) -> str:

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from bench.catalogue import CONTENDERS, Entrant
 from bench.contender import Unable
 from bench.server import Server
 from bench.venvs import ROOT, interpreter, versions
-from bench.workloads import WORKLOADS
+from bench.workloads import ONCE, WORKLOADS
 
 __all__ = ["Results", "play"]
 
@@ -33,6 +34,7 @@ class Results:
     figures: dict[str, dict[str, dict[str, list[float]]]] = field(default_factory=dict)  # workload, contender, metric
     absent: dict[str, dict[str, str]] = field(default_factory=dict)  # workload, contender → reason
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    minutes: dict[str, float] = field(default_factory=dict)  # what each workload has taken
 
     def add(self, workload: str, contender: str, figures: dict[str, float]) -> None:
         kept = self.figures.setdefault(workload, {}).setdefault(contender, {})
@@ -58,6 +60,7 @@ def play(
     results = Results()
     pythons = {name: python for name in contenders if (python := _python(CONTENDERS[name], results, say))}
     for code in workloads:
+        begun = time.monotonic()
         entrants = [CONTENDERS[name] for name in pythons if code in CONTENDERS[name].places]
         for name in contenders:
             if name not in pythons and code in CONTENDERS[name].places:
@@ -65,7 +68,7 @@ def play(
         for number in range(rounds):
             turn = number % len(entrants) if entrants else 0
             for entrant in entrants[turn:] + entrants[:turn]:
-                if entrant.name in results.absent.get(code, {}):
+                if entrant.name in results.absent.get(code, {}) or number >= _rounds_of(entrant, code, scale, rounds):
                     continue
                 answer = _turn(server, entrant, pythons[entrant.name], code, scale, folder)
                 if "unable" in answer:
@@ -77,8 +80,14 @@ def play(
                 keep(results)
                 told = ", ".join(f"{metric} {value:,.1f}" for metric, value in answer["figures"].items())
                 say(f"{code} round {number + 1}/{rounds} {entrant.name}: {told}")
+        results.minutes[code] = (time.monotonic() - begun) / 60
+        say(f"{code} took {results.minutes[code]:.1f} min")
     results.absent.pop("install", None)
     return results
+
+
+def _rounds_of(entrant: Entrant, code: str, scale: str, rounds: int) -> int:
+    return WORKLOADS[code].scales[scale].get(ONCE, rounds) if entrant.group == "peer" else rounds
 
 
 def _python(entrant: Entrant, results: Results, say: Callable[[str], None]) -> str | None:

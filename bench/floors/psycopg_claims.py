@@ -8,26 +8,27 @@ import time
 
 import psycopg
 
+from bench.filling import UUID, forget_statistics, indexes_aside
 from bench.floors.schema import CLAIM, SCHEMA, SETTLE, stamp
 from bench.together import seconds
 from bench.work import BODY, INSERT_EFFECT, STEPS
 from bench.workloads import FULL_TABLE
 
-__all__ = ["BootPass", "Claims", "forget_statistics"]
+__all__ = ["BootPass", "Claims"]
 
-DUE = """
+DUE = f"""
 INSERT INTO floor_run (id, status, due_at)
-SELECT gen_random_uuid(), 'pending', statement_timestamp() - interval '1 s' * (1 + random())
-FROM generate_series(1, %(n)s)
+SELECT {UUID}, 'pending', statement_timestamp() - interval '1 s' * (1 + random())
+FROM generate_series(1, %(n)s) n
 """
-SETTLED = """
+SETTLED = f"""
 INSERT INTO floor_run (id, status, fence, s1_at, s2_at, s3_at, s4_at, s5_at, settled_at)
-SELECT gen_random_uuid(), 'done', 1, now(), now(), now(), now(), now(), now() FROM generate_series(1, %(n)s)
+SELECT {UUID}, 'done', 1, now(), now(), now(), now(), now(), now() FROM generate_series(1, %(n)s) n
 """
-INTERRUPTED = """
+INTERRUPTED = f"""
 INSERT INTO floor_run (id, status, fence, due_at, lease_expires_at, s1_at, s2_at, s3_at)
-SELECT gen_random_uuid(), 'running', 1, now() - interval '2 min', now() - interval '1 min', now(), now(), now()
-FROM generate_series(1, %(n)s)
+SELECT {UUID}, 'running', 1, now() - interval '2 min', now() - interval '1 min', now(), now(), now()
+FROM generate_series(1, %(n)s) n
 """
 
 
@@ -48,7 +49,8 @@ class _Scenario:
         pass
 
     def fill(self, connection: psycopg.Connection, statement: str, n: int) -> None:
-        connection.execute(statement, {"n": n, **self.given})
+        with indexes_aside(connection, self.table):
+            connection.execute(statement, {"n": n, **self.given})
 
 
 class Claims(_Scenario):
@@ -91,15 +93,6 @@ class Claims(_Scenario):
                 since = since or now
                 counted += 1
         return counted / (time.perf_counter() - begun - since)
-
-
-def forget_statistics(connection: psycopg.Connection, table: str) -> None:
-    """Leave the planner with what it knows of a table that was never analysed."""
-    connection.execute(f"DELETE FROM pg_statistic WHERE starelid = '{table}'::regclass")
-    connection.execute(
-        "UPDATE pg_class SET reltuples = -1, relpages = 0, relallvisible = 0 "
-        f"WHERE oid = '{table}'::regclass OR oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = '{table}'::regclass)"
-    )
 
 
 class BootPass(_Scenario):

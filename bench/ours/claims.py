@@ -8,6 +8,7 @@ import io
 
 import psycopg
 
+from bench.filling import UUID
 from bench.floors import psycopg_claims as floor
 from bench.ours.site import made
 
@@ -15,20 +16,20 @@ __all__ = ["BootPass", "Claims"]
 
 TABLE = "bench_ours_insertion"
 COLUMNS = "id, status, fence, owner, attempts, losses, last_error, failures, step_names, step_log, due_at"
-ROW = "gen_random_uuid(), '{status}', {fence}, '{owner}', {fence}, 0, '', '[]', %(steps)s, '{{}}'"
+ROW = UUID + ", '{status}', {fence}, '{owner}', {fence}, 0, '', '[]', %(steps)s, '{{}}'"
 DUE = f"""
 INSERT INTO {TABLE} ({COLUMNS}) SELECT {ROW.format(status="pending", fence=0, owner="")},
-    statement_timestamp() - interval '1 s' * (1 + random()) FROM generate_series(1, %(n)s)
+    statement_timestamp() - interval '1 s' * (1 + random()) FROM generate_series(1, %(n)s) n
 """
 SETTLED = f"""
 INSERT INTO {TABLE} ({COLUMNS}, settled_at, first_at, second_at, third_at, fourth_at, fifth_at)
 SELECT {ROW.format(status="done", fence=1, owner="")}, NULL, now(), now(), now(), now(), now(), now()
-FROM generate_series(1, %(n)s)
+FROM generate_series(1, %(n)s) n
 """
 INTERRUPTED = f"""
 INSERT INTO {TABLE} ({COLUMNS}, lease_expires_at, first_at, second_at, third_at)
 SELECT {ROW.format(status="running", fence=1, owner="elsewhere/1 machine= boot= pids= start=")},
-    now() - interval '2 min', now() - interval '1 min', now(), now(), now() FROM generate_series(1, %(n)s)
+    now() - interval '2 min', now() - interval '1 min', now(), now(), now() FROM generate_series(1, %(n)s) n
 """
 
 

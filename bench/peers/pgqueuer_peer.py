@@ -6,6 +6,9 @@ in the buffer when the process dies is done again.
 """
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
 
 import asyncpg
 import uvloop
@@ -14,11 +17,11 @@ from pgqueuer.db import AsyncpgPoolDriver
 from pgqueuer.models import Job
 from pgqueuer.queries import Queries
 
-from bench.peers import queueing
+from bench.peers import crowded, queueing, waking
 from bench.together import Gate
 from bench.work import BODY, STEPS, new_key
 
-__all__ = ["Outbox", "Steps"]
+__all__ = ["Claims", "Outbox", "Steps", "Waking"]
 
 EFFECT = "INSERT INTO bench_effect (run, step, body) VALUES ($1, $2, $3)"
 
@@ -78,3 +81,18 @@ class Steps(_PgQueuer, queueing.Steps):
 
 class Outbox(_PgQueuer, queueing.Outbox):
     pass
+
+
+class Claims(_PgQueuer, crowded.Claims):
+    DUE: ClassVar = {"pgqueuer": "status = 'queued' LIMIT 1"}
+    SETTLED: ClassVar = {"pgqueuer_log": "status = 'successful'"}
+
+
+class Waking(_PgQueuer, waking.Waking):
+    @contextmanager
+    def starter(self) -> Iterator[Callable[[], object]]:
+        with asyncio.Runner() as runner:
+            connection = runner.run(asyncpg.connect(self.url))
+            queries = Queries.from_asyncpg_connection(connection)
+            yield lambda: runner.run(queries.enqueue("step", f"{new_key()}:1".encode()))
+            runner.run(connection.close())

@@ -5,7 +5,9 @@ from bench.targets import targets
 
 
 def parts(code="W1", size=None, **figures):
-    made = {name.replace("_", " "): {metric: [value] * 3 for metric, value in of.items()} for name, of in figures.items()}
+    made = {
+        name.replace("_", " "): {metric: [value] * 3 for metric, value in of.items()} for name, of in figures.items()
+    }
     return {code: {"figures": made, "size": size or {}}}
 
 
@@ -17,7 +19,9 @@ def row(text, of):
 def test_a_target_is_reached_from_the_very_ratio_on():
     seen = parts(psycopg={"1 process": 500}, durable={"1 process": 400})
 
-    assert row(targets(seen), "the psycopg loop, 1 process").endswith("| **0.80 ×** (400 beside 500 of psycopg) | yes |")
+    assert row(targets(seen), "the psycopg loop, 1 process").endswith(
+        "| **0.80 ×** (400 beside 500 of psycopg) | yes |"
+    )
 
 
 def test_a_target_that_is_missed_says_no_or_which_of_us_reaches_it():
@@ -36,7 +40,9 @@ def test_a_target_without_figures_is_not_measured():
 
 
 def test_the_fastest_peer_is_the_one_that_is_named():
-    seen = parts(durable={"1 process": 300}, DBOS={"1 process": 30}, PgQueuer={"1 process": 250}, pgbench={"1 process": 900})
+    seen = parts(
+        durable={"1 process": 300}, DBOS={"1 process": 30}, PgQueuer={"1 process": 250}, pgbench={"1 process": 900}
+    )
 
     assert "**1.20 ×** (300 beside 250 of PgQueuer) | no |" in row(targets(seen), "the fastest peer, 1 process")
 
@@ -53,7 +59,9 @@ def test_a_cost_is_held_against_the_cost_of_few():
     rates = {"10 k due": 600, "1 M due": 500, "1 M due, no statistics": 300}
     seen = parts("W3", {"settled": 1_000_000}, durable=rates)
 
-    assert "**1.20 ×** (600 and 500 runs/s beside 1 000 000 settled) | yes |" in row(targets(seen), "10 k due, 1 M due |")
+    assert "**1.20 ×** (600 and 500 runs/s beside 1 000 000 settled) | yes |" in row(
+        targets(seen), "10 k due, 1 M due |"
+    )
     assert row(targets(seen), "no statistics").endswith("| no |")
 
 
@@ -61,13 +69,19 @@ def test_a_time_is_held_against_the_least_time_of_the_others():
     metric = "100 runs resumed"
     seen = parts("W4", psycopg={metric: 50}, durable={metric: 150}, DBOS={metric: 1000}, Absurd={metric: 100})
 
-    assert row(targets(seen), "the time of the minimal SQL").endswith("| **3.00 ×** (150 ms beside 50.0 ms of psycopg) | yes |")
-    assert row(targets(seen), "every peer that runs steps").endswith("| **1.50 ×** (150 ms beside 100 ms of Absurd) | no |")
+    assert row(targets(seen), "the time of the minimal SQL").endswith(
+        "| **3.00 ×** (150 ms beside 50.0 ms of psycopg) | yes |"
+    )
+    assert row(targets(seen), "every peer that runs steps").endswith(
+        "| **1.50 ×** (150 ms beside 100 ms of Absurd) | no |"
+    )
 
 
 def test_who_is_ahead_stands_among_the_losses_with_the_reason_written_for_it(monkeypatch):
     monkeypatch.setattr(losses, "WHY", {("W1", "psycopg"): "It has no admin."})
-    seen = parts(psycopg={"1 process": 500, "p50 alone": 2}, durable={"1 process": 400, "p50 alone": 2}, DBOS={"1 process": 30})
+    seen = parts(
+        psycopg={"1 process": 500, "p50 alone": 2}, durable={"1 process": 400, "p50 alone": 2}, DBOS={"1 process": 30}
+    )
 
     text = losses.losses(seen)
     assert "| W1 | psycopg | 1 process 1.25 × | It has no admin. |" in text
