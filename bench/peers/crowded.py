@@ -5,7 +5,6 @@ A job is put in, and the first one finished, by the peer itself; the others are 
 enqueueing a million is not what is measured. Triggers sleep while it copies.
 """
 
-import math
 import time
 from collections.abc import Mapping
 from typing import ClassVar
@@ -19,12 +18,15 @@ from bench.workloads import FULL_TABLE
 
 __all__ = ["Claims", "copies"]
 
+PATIENCE = 60  # seconds until a worker has finished something
+
 _COLUMNS = """
 SELECT quote_ident(attname) FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = attrelid AND d.adnum = attnum
 WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attidentity = ''
     AND coalesce(pg_get_expr(d.adbin, d.adrelid), '') NOT LIKE 'nextval(%%'
 """
-_KEY = "(lpad(to_hex({begin} + n), 12, '0') || substr(md5(one.{name}::text), 1, 20))::uuid"
+# Microseconds first: a row takes longer to copy than one, so no two copies have the same.
+_KEY = "(lpad(to_hex({begin} + n), 16, '0') || substr(md5(one.{name}::text), 1, 16))::uuid"
 
 
 def copies(connection: psycopg.Connection, rows: Mapping[str, str], n: int, keys: frozenset[str]) -> None:
@@ -33,7 +35,7 @@ def copies(connection: psycopg.Connection, rows: Mapping[str, str], n: int, keys
 
     Columns in `keys` get UUIDs of their own, time first, and the same in every table.
     """
-    begin = time.time_ns() // 1_000_000
+    begin = time.time_ns() // 1_000
     connection.execute("SET session_replication_role = replica")
     for table, which in rows.items():
         columns = [row[0] for row in connection.execute(_COLUMNS, [table])]
@@ -64,14 +66,14 @@ class Claims(QueuePeer):
         for level in (few, more):
             self._fill(level)
             self._for_each_table("VACUUM ANALYZE {}")
-            measured.append(self._rate(size["seconds"], enough=size["n"]))
+            measured.append(self._rate(size["seconds"]))
         self._fill(most)
         for table in self.tables():
             forget_statistics(self.watcher, table)
-        unknown = self._rate(size["seconds"], enough=size["n"])
+        unknown = self._rate(size["seconds"])
         self._for_each_table("VACUUM ANALYZE {}")
         self._for_each_table("ALTER TABLE {} SET (autovacuum_enabled = true)")
-        measured += [self._rate(size["seconds"], enough=size["n"]), unknown]
+        measured += [self._rate(size["seconds"]), unknown]
         with psycopg.connect(self.url) as old:
             old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             old.execute("SELECT count(*) FROM bench_effect")
@@ -90,8 +92,9 @@ class Claims(QueuePeer):
         copies(self.watcher, self.DUE, level - self.waiting - 1, self.KEYS)
         self.waiting = level
 
-    def _rate(self, seconds: float, after: float = 0.0, enough: float = math.inf) -> float:
+    def _rate(self, seconds: float, after: float = 0.0) -> float:
         """Jobs a second between the first look that saw one finished and the last. A look takes a sixth of the time at most."""
+        enough = self.waiting / 2  # or whoever is quick would be left without work
         before, begun, looks = self.finished(), time.perf_counter(), []
 
         def left() -> bool:
@@ -100,11 +103,13 @@ class Claims(QueuePeer):
             if count > before and asked - begun >= after:
                 looks.append((asked, count))
             time.sleep(max(0.1, 5 * (time.perf_counter() - asked)))
-            return len(looks) < 2 or (_seconds(looks) < seconds and _jobs(looks) < enough)
+            if len(looks) < 2:
+                return asked - begun < after + PATIENCE
+            return _seconds(looks) < seconds and _jobs(looks) < enough
 
         seconds_until_drained(1, self.work, left, self.url)
         self.waiting -= self.finished() - before
-        if not _jobs(looks):
+        if len(looks) < 2 or not _jobs(looks):
             raise RuntimeError("all that was due was done before a second look, or nothing was")
         return _jobs(looks) / _seconds(looks)
 
