@@ -8,7 +8,7 @@ import time
 
 import psycopg
 
-from bench.filling import UUID, forget_statistics, indexes_aside
+from bench.filling import UUID, analysed, forget_statistics, indexes_aside
 from bench.floors.schema import CLAIM, SCHEMA, SETTLE, stamp
 from bench.together import seconds
 from bench.work import BODY, INSERT_EFFECT, STEPS
@@ -62,12 +62,12 @@ class Claims(_Scenario):
             self.fill(connection, self.settled, size["settled"])
             for added in (few, more - few):
                 self.fill(connection, self.due, added)
-                connection.execute(f"VACUUM ANALYZE {self.table}")
+                analysed(connection, self.table)
                 measured.append(self._rate(connection, size["n"]))
             self.fill(connection, self.due, most - more)
             forget_statistics(connection, self.table)
             unknown = self._rate(connection, size["n"])
-            connection.execute(f"VACUUM ANALYZE {self.table}")
+            analysed(connection, self.table)
             connection.execute(f"ALTER TABLE {self.table} SET (autovacuum_enabled = true)")
             measured += [self._rate(connection, size["n"]), unknown]
             with psycopg.connect(self.url) as old:
@@ -100,7 +100,7 @@ class BootPass(_Scenario):
         with psycopg.connect(self.url, autocommit=True) as connection:
             self.fill(connection, self.settled, size["settled"])
             self.fill(connection, self.interrupted, size["interrupted"])
-            connection.execute(f"VACUUM ANALYZE {self.table}")
+            analysed(connection, self.table)
             taken = seconds(self._pass)
             left = connection.execute(f"SELECT count(*) FROM {self.table} WHERE settled_at IS NULL").fetchone()[0]
             if left:

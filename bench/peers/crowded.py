@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import psycopg
 
-from bench.filling import forget_statistics, indexes_aside
+from bench.filling import analysed, forget_statistics, indexes_aside
 from bench.peers.queueing import QueuePeer
 from bench.together import seconds_until_drained
 from bench.workloads import FULL_TABLE
@@ -65,13 +65,13 @@ class Claims(QueuePeer):
         copies(self.watcher, self.SETTLED, size["settled"] - 1, self.KEYS)
         for level in (few, more):
             self._fill(level)
-            self._for_each_table("VACUUM ANALYZE {}")
+            self._analyse()
             measured.append(self._rate(size["seconds"]))
         self._fill(most)
         for table in self.tables():
             forget_statistics(self.watcher, table)
         unknown = self._rate(size["seconds"])
-        self._for_each_table("VACUUM ANALYZE {}")
+        self._analyse()
         self._for_each_table("ALTER TABLE {} SET (autovacuum_enabled = true)")
         measured += [self._rate(size["seconds"]), unknown]
         with psycopg.connect(self.url) as old:
@@ -86,6 +86,10 @@ class Claims(QueuePeer):
     def _for_each_table(self, statement: str) -> None:
         for table in self.tables():
             self.watcher.execute(statement.format(table))
+
+    def _analyse(self) -> None:
+        for table in self.tables():
+            analysed(self.watcher, table)
 
     def _fill(self, level: int) -> None:
         self.enqueue(1)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
+from bench.filling import analysed
 from bench.peers.crowded import copies
 from bench.peers.queueing import QueuePeer
 from bench.together import seconds
@@ -51,7 +52,7 @@ class BootPass(QueuePeer):
         if self.LAPSE:
             self.watcher.execute(self.LAPSE)
         copies(self.watcher, self.INTERRUPTED, size["interrupted"] - 1, self.KEYS)
-        self.watcher.execute("VACUUM ANALYZE")
+        analysed(self.watcher, "")
         due = self._effects() + 2 * size["interrupted"]
         until = time.monotonic() + PATIENCE
         taken = seconds(lambda: self.restart(lambda: self._effects() >= due or time.monotonic() > until))

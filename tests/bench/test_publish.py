@@ -46,6 +46,23 @@ def test_what_is_no_result_is_named_and_not_published(part, tmp_path, capsys, fl
     assert "left out: W1" in capsys.readouterr().err
 
 
+def test_what_the_scripts_of_their_own_have_found_has_its_sections(tmp_path):
+    names = {name: [1.0, 2.0, 3.0] for name in ("text", "json", "documents.save", "new", "simple", "reversion")}
+    pages = [{"kind": kind, "page": "/p", "queries": 4, "median": 700.0, "first": 1.0} for kind in ("overview", "list")]
+    publish(
+        {
+            "W7": {"turns": {"on": {"2 KB": names}}, "lz4": False, "machine": "one machine", "rounds": 3},
+            "W8": {"rows": 1_000_000, "pages": pages, "machine": "another machine"},
+        },
+        tmp_path,
+    )
+
+    page = (tmp_path / "performance.md").read_text()
+    assert "| documents.save | 2.00 ms |" in page
+    assert "1 000 000 account deletions" in page
+    assert "Beyond the bound: `/p` 700 ms. another machine." in page
+
+
 @pytest.mark.skipif(not RESULTS.exists(), reason="no run has been published yet")
 def test_the_page_is_what_the_kept_results_say():
     text, charts = written(json.loads(RESULTS.read_text()))
