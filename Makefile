@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 PYTEST := $(RUN) -m pytest -q -m "not long"
 
-.PHONY: demo serve test test-newest test-library test-contract test-crash test-client test-sqlite test-long reliability mutation mutation-client bench lint clean
+.PHONY: demo serve test test-newest test-library test-rest test-contract test-crash test-client test-themes test-sqlite test-long reliability mutation mutation-client bench lint clean
 
 $(VENV)/.ready: requirements.txt pyproject.toml documents/client/package-lock.json
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -26,26 +26,31 @@ serve: $(VENV)/.ready
 
 # The suite in parts, three at a time, since much of it waits: each part has a database (and, where none is given, a server) of its own.
 # The newest Python and Django pass all but the crash and the browser part in CI.
-PARTS := test-library test-contract test-client test-crash test-sqlite
+PARTS := test-client test-contract test-crash test-sqlite test-rest test-library test-themes
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 test: $(VENV)/.ready
 	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(SYNC) $(PARTS)
 test-newest: $(VENV)/.ready
-	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(SYNC) $(filter-out test-crash test-client,$(PARTS))
+	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(SYNC) $(filter-out test-crash test-client test-themes,$(PARTS))
 
 # What asks nothing of the database that the other parts do not ask of SQLite too.
-ONCE := client crash desk_themes branches bench docs notifications accounts/test_demo.py accounts/test_bucket.py
+ONCE := client crash desk_themes branches bench docs notifications accounts/test_demo.py accounts/test_bucket.py \
+  accounts/test_far_sides.py desk/test_german.py documents/test_merging.py documents/test_openapi.py \
+  durable/test_reconcile_misuse.py outbox/test_email.py
 
 $(PARTS): $(VENV)/.ready
 test-library:
-	SUITE_PART=library $(PYTEST) --ignore=tests/conformance --ignore=tests/mutation --ignore=tests/crash --ignore=tests/client --ignore=tests/desk_themes tests
+	SUITE_PART=library $(PYTEST) tests/durable tests/documents
+test-rest:
+	SUITE_PART=rest $(PYTEST) $(patsubst %,--ignore=tests/%,durable documents conformance mutation crash client desk_themes) tests
 test-contract:
 	SUITE_PART=contract $(PYTEST) tests/conformance tests/mutation
 test-crash:
 	SUITE_PART=crash $(PYTEST) tests/crash
 test-client:
 	SUITE_PART=client $(PYTEST) tests/client
-	SUITE_PART=client $(PYTEST) tests/desk_themes
+test-themes:
+	SUITE_PART=themes $(PYTEST) tests/desk_themes
 test-sqlite:
 	@mkdir -p var
 	DATABASE_URL=$${SQLITE_URL:-sqlite:///var/test.sqlite3} $(RUN) -m pytest -q -m "not long and not postgres" $(patsubst %,--ignore=tests/%,$(ONCE))

@@ -20,7 +20,7 @@ runs whose time has come and runs whose owner vanished stand in it side by side,
 A *receipt* is written in the transaction of the effect that it records. That is what `Claim.write` is called for inside
 a transaction, before the effect: the UPDATE takes the row lock, so nobody can take the run until the transaction ends.
 
-What follows: Machine · transition · claim · release_early · hasten · reap · put_back · Claim · write_together.
+What follows: Machine · transition · claim · look · release_early · hasten · reap · put_back · Claim · write_together.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ __all__ = [
     "Taking",
     "claim",
     "hasten",
+    "look",
     "put_back",
     "reap",
     "release_early",
@@ -177,6 +178,16 @@ def claim(
     if connections[using].vendor == "postgresql":
         return _claim_in_one_statement(model, using, owner, lease, limit, taking)
     return _claim_one_by_one(model, using, owner, lease, limit, taking)
+
+
+def look(model: type[Any], *, using: str, taking: Taking) -> tuple[str, list[Any]]:
+    """Return a query for one row if `claim` would now find something to take, and its parameters. It locks nothing."""
+    if connections[using].vendor == "postgresql":
+        picked, params = _picking(cast("Any", model), taking, using)
+        return f"SELECT 1 {picked} LIMIT 1", params
+    rows = model._base_manager.using(using).filter(taking.condition(model.MACHINE)).order_by("due_at")
+    sql, values = rows.values("pk")[:1].query.get_compiler(using=using).as_sql()
+    return sql, list(values)
 
 
 def release_early(rows: QuerySet[Any], *, fence: int, owner: str) -> bool:
@@ -543,23 +554,10 @@ def _as_param(field: Any, value: Any, connection: Any) -> Any:
 def _claim_in_one_statement(
     model: type[Any], using: str, owner: str, lease: float, limit: int, taking: Taking
 ) -> list[tuple[Any, Claim]]:
-    connection = connections[using]
     machine: Machine = model.MACHINE
-    field = model._meta.get_field
-    params: list[Any] = [*machine.open]
-    if taking.pk is not None:
-        params.append(model._meta.pk.get_db_prep_value(taking.pk, connection))
-    if taking.untouched_since is not None:
-        params.append(taking.untouched_since)
-    pairs = (*taking.within, *taking.within, *taking.also)
-    params += [field(name).get_db_prep_value(value, connection) for name, value in pairs]
-    only, its_params = _where(cast("Any", model), taking.only, using)
-    params += its_params
+    picked, params = _picking(cast("Any", model), taking, using)
     params += [limit, machine.claimed, machine.claimed, seconds_param(lease), owner]
-    when = "this" if taking.pk is not None else "ahead" if taking.ahead else "due"
-    within, also = (tuple(name for name, _ in pairs) for pairs in (taking.within, taking.also))
-    sql = _claim_sql(cast("Any", model), when, taking.untouched_since is not None, within, also, only)
-    runs = list(model._base_manager.using(using).raw(sql, params))
+    runs = list(model._base_manager.using(using).raw(_claim_sql(cast("Any", model), picked), params))
     runs.sort(key=lambda run: (run.due_at is None, run.due_at))
     return [
         (
@@ -568,6 +566,23 @@ def _claim_in_one_statement(
         )
         for run in runs
     ]
+
+
+def _picking(model: Any, taking: Taking, using: str) -> tuple[str, list[Any]]:
+    """Return which rows a claimer is after, in the order it takes them, from FROM to ORDER BY; and its parameters."""
+    connection, field = connections[using], model._meta.get_field
+    params: list[Any] = [*model.MACHINE.open]
+    if taking.pk is not None:
+        params.append(model._meta.pk.get_db_prep_value(taking.pk, connection))
+    if taking.untouched_since is not None:
+        params.append(taking.untouched_since)
+    pairs = (*taking.within, *taking.within, *taking.also)
+    params += [field(name).get_db_prep_value(value, connection) for name, value in pairs]
+    only, its_params = _where(model, taking.only, using)
+    params += its_params
+    when = "this" if taking.pk is not None else "ahead" if taking.ahead else "due"
+    within, also = (tuple(name for name, _ in pairs) for pairs in (taking.within, taking.also))
+    return _picked_sql(model, when, taking.untouched_since is not None, within, also, only), params
 
 
 @functools.lru_cache(maxsize=1024)
@@ -581,7 +596,7 @@ def _where(model: Any, only: Q | None, using: str) -> tuple[str, tuple[Any, ...]
 
 
 @functools.lru_cache(maxsize=1024)
-def _claim_sql(
+def _picked_sql(
     model: Any, when: str, untouched: bool, within: tuple[str, ...], also: tuple[str, ...], only: str
 ) -> str:
     now, column, table = now_sql("postgresql"), _columns(model), _quote(model._meta.db_table)
@@ -604,14 +619,20 @@ def _claim_sql(
         conditions += f" AND ({index}) <= ({ends}, 'infinity')"
     conditions += "".join(f" AND {_unweighed(f'{column[name]} = %s')}" for name in also)
     conditions += f" AND {_unweighed(only)}" if only else ""
+    return f"""FROM {table}
+            WHERE {_unweighed(f"{column['status']} IN (%s, %s)")} AND {conditions}
+              AND {_unweighed(f"{lease} IS NULL OR {lease} <= {now}")}
+            ORDER BY {index}"""
+
+
+@functools.lru_cache(maxsize=1024)
+def _claim_sql(model: Any, picked: str) -> str:
+    now, column, table = now_sql("postgresql"), _columns(model), _quote(model._meta.db_table)
     # MATERIALIZED: planned as a join, the sub-select could be run again for each row and take more than its limit (C42).
     return f"""
         WITH picked AS MATERIALIZED (
             SELECT {column["id"]}, {column["status"]} AS was_status, {column["owner"]} AS was_owner
-            FROM {table}
-            WHERE {_unweighed(f"{column['status']} IN (%s, %s)")} AND {conditions}
-              AND {_unweighed(f"{lease} IS NULL OR {lease} <= {now}")}
-            ORDER BY {index}
+            {picked}
             LIMIT %s
             FOR UPDATE SKIP LOCKED
         )

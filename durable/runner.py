@@ -19,13 +19,11 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db import Error, connections
-from django.db.models import BooleanField, Case, Func, When
-from django.db.models.functions import Now
 
 from . import clock, heartbeat, kinds
 from .attempt import Outcome, attempt
 from .conf import setting
-from .contract import Claim, Taking, claim
+from .contract import Claim, Taking, claim, look
 from .errors import LostLease
 from .lanes import Lane
 from .owner import current
@@ -426,15 +424,7 @@ class Reconciler:
         looks, params = [], []
         for queue in self._queues():
             if queue.alias == alias:
-                # In the order of the index, with the rest as one condition and the time from a sub-select: planned as any
-                # row that fits, it would be looked for in the whole table where there are no statistics, or old ones.
-                free = When(queue.lane.taking().condition(queue.model.MACHINE), then=True)
-                due = queue.model._base_manager.using(alias).filter(
-                    Case(free, default=False, output_field=BooleanField()),
-                    due_at__lte=Func(Now(), template="(SELECT %(expressions)s)"),
-                    **dict(queue.lane.within),
-                )
-                sql, values = due.order_by("due_at").values("pk")[:1].query.get_compiler(using=alias).as_sql()
+                sql, values = look(queue.model, using=alias, taking=queue.lane.taking())
                 looks.append(f"({sql}) IS NOT NULL")
                 params += values
         if not looks:

@@ -3,14 +3,14 @@ A user's objects in the bucket: everything below `users/<id>/`, every version of
 
 Deleting is repeated until a listing comes back empty, so a second run finishes what a first one began.
 An object that may not be deleted is an error with its name; the others are deleted all the same.
+
+The SDK is loaded by the first call, as in `billing`.
 """
 
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import boto3
-from botocore.config import Config
 from django.conf import settings
 
 __all__ = ["BucketError", "client", "count_objects", "delete_objects", "prefix_for"]
@@ -25,6 +25,9 @@ class BucketError(Exception):
 
 def client(address: str | None = None) -> Any:
     """Return a client for the configured store, at the configured address unless told another."""
+    import boto3
+    from botocore.config import Config
+
     return boto3.client(
         "s3",
         endpoint_url=address or settings.S3_ENDPOINT_URL or None,

@@ -2,7 +2,10 @@
 Billing: what we say of every subscription is what Stripe says. One pass over all of them; Stripe is right.
 """
 
-import stripe
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db.models.functions import Now
 
@@ -10,6 +13,9 @@ from durable import NotConfigured, RetryAfter, passes
 
 from . import billing
 from .models import Subscription
+
+if TYPE_CHECKING:
+    import stripe
 
 __all__ = ["BillingSync"]
 
@@ -22,6 +28,8 @@ class BillingSync(passes.SyncPass):
         return Subscription.objects.exclude(subscription="")
 
     def sync(self, row):
+        import stripe
+
         try:
             status = billing.status_of(row.subscription)
         except stripe.RateLimitError as error:

@@ -75,7 +75,9 @@ def test_the_demo_finds_all_of_it_true_and_again_when_repeated_without_rich(site
     assert [deletion.status for deletion in AccountDeletion.objects.all()] == ["done"] * 3
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long)]
+)
 def test_interrupting_the_demo_leaves_no_process_behind(site_environment, number, code):
     with _started(site_environment, "demo") as demo:
         _read_until(demo, "Watching")

@@ -226,7 +226,8 @@ def test_killed_on_either_side_of_the_start_it_is_accepted_once(reset, neon, fro
     assert now(operation).handle in neon.operations
 
 
-def test_killed_at_any_statement_neon_accepts_one_start(reset, neon, front, capsys):
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 3])
+def test_killed_at_any_statement_neon_accepts_one_start(reset, neon, front, capsys, every):
     points, by_hand, victim = 0, 0, mmap.mmap(-1, 8)
     while True:
         Operation.objects.all().delete()
@@ -234,7 +235,7 @@ def test_killed_at_any_statement_neon_accepts_one_start(reset, neon, front, caps
         neon.operations.clear()
         neon.branches = {name: one for name, one in neon.branches.items() if name in (BRANCH, PARENT)}
         operation = reset(f"n{points}")
-        crash = in_child(lambda pk=operation.pk: _live(pk, victim), crash_at=points)
+        crash = in_child(lambda pk=operation.pk: _live(pk, victim), crash_at=points * every)
         by_hand += _finish(operation, neon)
 
         assert now(operation).status == "succeeded", now(operation).explain()
@@ -246,4 +247,4 @@ def test_killed_at_any_statement_neon_accepts_one_start(reset, neon, front, caps
         print(
             f"\nreset: killed at {points} boundaries ({connection.vendor}), one start accepted each; {by_hand} by hand"
         )
-    assert points > 20
+    assert points > 20 // every

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { explore } from "./explore.js";
 import { run, shortened, traceOf } from "./simulate.js";
 
-const SEEDS = Number(process.env.SEEDS || 3000);
+const SEEDS = Number(process.env.SEEDS || 2000);
 const FROM = Number(process.env.SEED || 1);
 
 test(`D1–D5 over ${SEEDS} seeds of 60 actions: no token lost, none overwritten, nothing waits for ever`, async (t) => {

@@ -140,7 +140,7 @@ def test_a_plan_is_approved_in_the_admin_killed_in_the_middle_resumed_and_its_pa
     before = len(stripe_front.calls())
     stripe_front.delay_next("POST", "/v1/customers", seconds=6)
     process = worker("--watch")
-    until(lambda: plan.log.filter(kind="begun").exists(), "the worker to call Stripe", seconds=40)
+    until(lambda: stripe_front.unused() == [], "the worker to call Stripe", seconds=40)
     # By itself, and step by step.
     page.wait_for_function("() => document.querySelectorAll('.plan-steps li')[2].className === 'now'")
     assert told(page) == ("Being executed", ["done", "done", "now", "next"])

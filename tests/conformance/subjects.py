@@ -300,7 +300,7 @@ class Plans:
     parked: frozenset[str] = frozenset()
     every = ("draw", "ring", "close")
     stories = (("draw",), ("ring",), ("draw", "ring", "close"))
-    brief = frozenset({"three workers", "takeover", "early takeover", "failure, staff retries: draw", "lost answer"})
+    brief = frozenset({"three workers: draw", "takeover", "early takeover", "lost answer"})
     deploys = (("draw", "ring"), ("draw", "ring", "close"))
     cancels = False
 

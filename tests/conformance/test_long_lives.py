@@ -24,7 +24,7 @@ FRESH = int(os.environ.get("LIVES_SEED") or random.SystemRandom().randrange(2**3
 def _numbered() -> Iterator[object]:
     for subject in SUBJECTS:
         for number in (*FIXED, FRESH):
-            marks = [pytest.mark.long] if subject.brief is not None and number in FIXED[1:] else []
+            marks = [pytest.mark.long] if number in FIXED[1:] else []
             name = f"{'fresh' if number == FRESH else number}-{subject.name}"
             yield pytest.param(subject, number, id=name, marks=marks)
 
@@ -32,7 +32,7 @@ def _numbered() -> Iterator[object]:
 @pytest.mark.parametrize(("subject", "number"), list(_numbered()))
 def test_no_life_breaks_a_law(subject: Subject, number: int, caplog, note):
     caplog.set_level(logging.CRITICAL, logger="durable")
-    lives = 20 if subject.brief is None else 10
+    lives = 12 if subject.brief is None else 6
     note(f"{subject.name}: {lives} lives of up to 40 events, LIVES_SEED={number}")
 
     _live(subject, number, lives=lives)

@@ -33,7 +33,7 @@ def site(theme, folder):
         yield SimpleNamespace(**json.loads(line))
 
 
-@pytest.fixture(scope="session", params=["unfold", "jazzmin"])
+@pytest.fixture(scope="session")
 def themed(request, tmp_path_factory):
     with site(request.param, tmp_path_factory.mktemp(request.param)) as served:
         served.theme = request.param

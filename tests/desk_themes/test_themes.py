@@ -76,7 +76,14 @@ def shot(page, name):
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+LOOKS = [("unfold", 1280, "light"), ("jazzmin", 390, "dark")]
+OTHER_LOOKS = [("unfold", 390, "dark"), ("jazzmin", 1280, "light")]
+
+
+@pytest.mark.parametrize(
+    ("themed", "width", "scheme"), [*LOOKS, *(pytest.param(*look, marks=pytest.mark.long) for look in OTHER_LOOKS)],
+    indirect=["themed"],
+)  # fmt: skip
 def test_each_page_can_be_read_and_each_button_pressed(themed, visitor, width, scheme):
     page, faults = visitor(viewport={"width": width, "height": 800}, color_scheme=scheme), {}
 

@@ -198,7 +198,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "a claim that is not materialized": _in("contract", "AS MATERIALIZED (", "AS (", STATEMENTS),
     "a claim without a limit": _in("contract", "            LIMIT %s\n", "            LIMIT %s + 1000\n", CLAIMS),
     "a claim in no order": _in(
-        "contract", """            ORDER BY {index}\n""", "", CLAIMS, "tests/conformance/test_query_plans.py"
+        "contract", """\n            ORDER BY {index}\"\"\"""", '"""', CLAIMS, "tests/conformance/test_query_plans.py"
     ),
     "a claim that ignores leases": _in(
         "contract", """f"{lease} IS NULL OR""", """f"TRUE OR""", *_played("three_workers-call")
@@ -207,7 +207,10 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "contract", """f"{column['due_at']} <= (SELECT {now})",""", """f"{column['due_at']} IS NOT NULL",""", CLAIMS
     ),
     "a claim of settled runs": _in(
-        "contract", "params: list[Any] = [*machine.open]", "params: list[Any] = [machine.claimed, machine.done]", CLAIMS
+        "contract",
+        "params: list[Any] = [*model.MACHINE.open]",
+        "params: list[Any] = [machine.claimed, machine.done]",
+        CLAIMS,
     ),
     "a claim of what other code started": _in(
         "jobs", 'return (("step_names", cls.names_of_steps()),)', "return ()", "tests/durable/test_deploys.py"

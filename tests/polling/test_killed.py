@@ -1,5 +1,6 @@
 """
-The worker is killed with SIGKILL at every statement, and on both sides of every call; the far side counts one start.
+The worker is killed with SIGKILL at every statement (in the usual suite: at one in three), and on both sides of every
+call; the far side counts one start.
 
 The far side keeps what it was asked in memory that parent and child share. Where the crash leaves a doubt that nothing can
 end, a person looks at the far side and says what is there; that is counted too.
@@ -115,13 +116,14 @@ def finish(operation, tally):
     return left
 
 
-def test_killed_at_every_statement_it_was_begun_exactly_once(shape, capsys):
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 3])
+def test_killed_at_any_statement_it_was_begun_exactly_once(shape, capsys, every):
     tally, points, number = {"a person": 0}, [], 0
     while True:
         FAR.reset()
         operation = polling.start("killed", {}, key=f"n{number}")
 
-        crash = in_child(lambda pk=operation.pk: live(pk), crash_at=number)
+        crash = in_child(lambda pk=operation.pk: live(pk), crash_at=number * every)
         finish(operation, tally)
 
         assert FAR[FAR.BEGUN] == 1, f"{crash.boundary}: {FAR[FAR.BEGUN]} starts"
@@ -134,8 +136,8 @@ def test_killed_at_every_statement_it_was_begun_exactly_once(shape, capsys):
             f"\n{shape}: killed at {len(points)} boundaries ({connection.vendor}), {len(points) + 1} lives, one start in each; "
             f"{tally['a person']} ended by a person"
         )
-    assert len(points) > 20
-    assert shape == "blind" or tally["a person"] <= len(points) // 3
+    assert len(points) > 20 // every
+    assert shape == "blind" or tally["a person"] <= len(points) // 3 + 1
     assert shape != "keyed" or tally["a person"] == 0
 
 
