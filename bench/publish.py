@@ -52,10 +52,11 @@ def written(results: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, st
 
 
 def _fit(code: str, part: Mapping[str, Any]) -> bool:
-    """Whether a kept record may be published: enough rounds, all of them played by the floor, on a quiet machine."""
+    """Whether a kept record may be published: played to the end, in enough rounds, by the floor too, on a quiet machine."""
     floor = part["figures"].get(WORKLOADS[code].floor, {})
     played = min((len(values) for values in floor.values()), default=0)
-    return played == part["rounds"] >= ROUNDS and part["neighbours"] <= QUIET and part["scale"] != "tiny"
+    whole = part["minutes"] is not None and played == part["rounds"] >= ROUNDS
+    return whole and part["neighbours"] <= QUIET and part["scale"] != "tiny"
 
 
 def publish_fit(parts: Mapping[str, Mapping[str, Any]], docs: Path = DOCS) -> None:

@@ -31,6 +31,7 @@ def test_a_workload_takes_the_place_of_its_last_figures_and_leaves_the_others(pa
 @pytest.mark.parametrize(
     "flaw",
     [
+        {"minutes": None},
         {"rounds": 2},
         {"neighbours": 1.5},
         {"scale": "tiny"},

@@ -19,6 +19,7 @@ def part():
         "flush_microseconds": 58.0,
         "neighbours": 0.1,
         "server": {"server_version": "18", "fsync": "on", "synchronous_commit": "on"},
+        "minutes": 7.6,
         "size": {"n": 400, "processes": [1, 2, 4]},
         "versions": {"DBOS": {"python": "3.11.7", "dbos": "3.4.0"}},
         "figures": {
