@@ -24,6 +24,13 @@ _BY_HAND = (
     "nothing kept of a failure."
 )
 _TOGETHER = "Its worker takes many at a time and works on them side by side; ours is measured claim by claim."
+_IN_FLIGHT = (
+    "{} operations are in flight in one process and share their flushes; ours does one run after another. The slower the disk, "
+    "the more that tells (W10). One operation alone takes it far longer."
+)
+_ONE_LOOP = (
+    "One event loop is woken, claims and works; ours listens in one thread and wakes another, which claims and works."
+)
 WHY: Mapping[tuple[str, str], str] = {
     ("W1", "pgbench"): "The same statements sent by a program in C: no interpreter, no step that is a method.",
     ("W1", "pgbench in one statement a step"): (
@@ -43,6 +50,8 @@ WHY: Mapping[tuple[str, str], str] = {
         "A hundred jobs a claim, side by side over ten connections in one process; completions are buffered, and lost with the "
         "process. Ours does one run after another. One operation alone takes it far longer."
     ),
+    ("W1", "oban"): _IN_FLIGHT.format("Ten"),
+    ("W1", "Chancy"): _IN_FLIGHT.format("Twenty"),
     ("W2", "psycopg"): (
         "It keeps no record of an attempt. Ours commits one before each call, so that after a crash it is known what may have "
         "been sent. In bulk ours checks each payload and makes an object a message."
@@ -89,6 +98,10 @@ WHY: Mapping[tuple[str, str], str] = {
         "One connection that listens, claims and works. Ours listens in one thread and wakes another, which claims from the "
         "kind that is due; and the ring is a statement of its own after the commit that it tells of."
     ),
+    ("W5", "PgQueuer"): _ONE_LOOP,
+    ("W5", "oban"): _ONE_LOOP,
+    ("W5", "Chancy"): _ONE_LOOP,
+    ("W5", "Procrastinate"): _ONE_LOOP,
     (
         "W6",
         "psycopg",

@@ -97,8 +97,8 @@ def _all() -> Iterator[Target]:
         yield Target(code="W2", says=says, bound=1, seen=_over("W2", count, *each))
         batch = {"code": "W2", "ours": (BATCH,)}
         yield Target(says=f"PgQueuer, batches, {count}", bound=1, seen=_over("W2", count, "PgQueuer"), **batch)
-        says = f"messages a second in batches, {count}"
-        yield Target(says=says, bound=10_000, unit="/s", seen=_figure("W2", count), **batch)
+        says = f"in batches, {count}"
+        yield Target(says=says, bound=10_000, unit=" messages/s", seen=_figure("W2", count), **batch)
     yield Target(code="W2", says="COPY, enqueue in bulk", bound=0.5, seen=_over("W2", "enqueue", "psycopg in hundreds"))
     for metric in ("1 M due", "1 M due, no statistics"):
         says = f"the cost with 10 k due, {metric}"
