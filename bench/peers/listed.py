@@ -1,5 +1,7 @@
 """
-The peers that take part, and in what. Each has a virtual environment of its own, so that no two can disagree about a dependency.
+The peers that take part, and in what.
+
+Each has a virtual environment of its own, so that no two of them can disagree about a dependency.
 """
 
 from bench.entrant import FAST, SLOW, Entrant
