@@ -6,6 +6,7 @@ Exit 0: measured. Exit 1: nothing could be measured. Exit 2: wrong use.
 
 import argparse
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,22 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from bench.catalogue import CONTENDERS
+from bench.publish import ROUNDS, publish_fit, written
+from bench.quiet import QUIET, load_at_rest
 from bench.workloads import ELSEWHERE, WORKLOADS
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "bench" / "out"
 
 
-def _codes(text: str) -> list[str]:
-    codes = [part.strip().upper() for part in text.split(",") if part.strip()]
-    for code in codes:
-        if code in ELSEWHERE:
-            raise argparse.ArgumentTypeError(f"{code} is a script of its own: {ELSEWHERE[code]}")
-        if code not in WORKLOADS:
-            raise argparse.ArgumentTypeError(f"there is no workload {code}; there are {', '.join(WORKLOADS)}")
-    if not codes:
-        raise argparse.ArgumentTypeError("name at least one workload")
-    return codes
+def _code(text: str) -> str:
+    code = text.upper()
+    if code in ELSEWHERE:
+        raise argparse.ArgumentTypeError(f"{code} is a script of its own: {ELSEWHERE[code]}")
+    if code not in WORKLOADS:
+        raise argparse.ArgumentTypeError(f"there is no workload {code}; there are {', '.join(WORKLOADS)}")
+    return code
 
 
 def _names(text: str) -> list[str]:
@@ -61,7 +61,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="The same durable work by us, the floors and the peers."
     )
-    parser.add_argument("--only", type=_codes, default=list(WORKLOADS), metavar="W1,W2", help="workloads; default: all")
+    parser.add_argument("workloads", nargs="*", type=_code, metavar="W1", help="workloads; default: all")
     parser.add_argument(
         "--contenders",
         type=_names,
@@ -70,18 +70,32 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
         help="names or floors, ours, peers; default: all",
     )
     parser.add_argument("--rounds", type=_rounds, default=3, help="interleaved rounds; default: 3")
-    parser.add_argument("--scale", choices=("small", "full"), default="small", help="small: minutes; full: hours")
-    parser.add_argument("--publish", action="store_true", help="write docs/performance.md; only from 3 rounds or more")
+    scales = "tiny: does it work; small: half an hour; full: hours"
+    parser.add_argument("--scale", choices=("tiny", "small", "full"), default="small", help=scales)
+    parser.add_argument(
+        "--publish", action="store_true", help="put these workloads on docs/performance.md; only from 3 rounds or more"
+    )
     arguments = parser.parse_args(given)
-    if arguments.publish and arguments.rounds < 3:
-        parser.error("--publish needs at least 3 rounds; fewer are no result")
+    arguments.workloads = [code for code in WORKLOADS if code in arguments.workloads] or list(WORKLOADS)
+    if arguments.publish:
+        _publishable(parser, arguments)
     return arguments
+
+
+def _publishable(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    if arguments.rounds < ROUNDS:
+        parser.error(f"--publish needs at least {ROUNDS} rounds; fewer are no result")
+    if arguments.scale == "tiny":
+        parser.error("--publish: what is measured at scale tiny is no result")
+    for code in arguments.workloads:
+        if WORKLOADS[code].floor not in arguments.contenders:
+            parser.error(f"--publish: {code} needs its floor, {WORKLOADS[code].floor}, in the same run")
 
 
 def main(given: Sequence[str] | None = None) -> int:
     arguments = _arguments(given)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers and workers are ended on the way out
-    from bench import chart, record, report, rounds
+    from bench import record, rounds
     from bench.server import Server
 
     try:
@@ -96,8 +110,8 @@ def main(given: Sequence[str] | None = None) -> int:
 
     folder = OUT / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder.mkdir(parents=True, exist_ok=True)
-    flush, busy = record.flush_microseconds(), record.neighbours()
-    if busy > 1:
+    busy = load_at_rest() if arguments.publish else os.getloadavg()[0]
+    if busy > QUIET:
         print(
             f"bench: the machine is busy with something else (load {busy:.1f}); no figure of this run is a result.",
             file=sys.stderr,
@@ -105,16 +119,16 @@ def main(given: Sequence[str] | None = None) -> int:
         if arguments.publish:
             return 2
 
-    def kept(results: rounds.Results) -> dict[str, Any]:
-        made = record.record(
-            results, server=settings, rounds=arguments.rounds, scale=arguments.scale, flush=flush, neighbours=busy
-        )
+    common = record.circumstances(server=settings, rounds=arguments.rounds, scale=arguments.scale, neighbours=busy)
+
+    def kept(results: rounds.Results) -> dict[str, dict[str, Any]]:
+        made = record.parts(results, common)
         (folder / "results.json").write_text(json.dumps(made, indent=1))
         return made
 
     results = rounds.play(
         server,
-        workloads=arguments.only,
+        workloads=arguments.workloads,
         contenders=arguments.contenders,
         rounds=arguments.rounds,
         scale=arguments.scale,
@@ -122,17 +136,13 @@ def main(given: Sequence[str] | None = None) -> int:
         say=lambda line: print(line, file=sys.stderr, flush=True),
         keep=kept,
     )
-    final = kept(results)
-    text = report.markdown(final)
+    parts = kept(results)
+    text, charts = written(parts)
     (folder / "table.md").write_text(text)
-    charts = {f"{code.lower()}.svg": chart.svg(final, code, WORKLOADS[code].metrics[0].name) for code in arguments.only}
     for name, drawing in charts.items():
-        if drawing:
-            (folder / name).write_text(drawing)
+        (folder / name).write_text(drawing)
     if arguments.publish:
-        from bench.publish import publish
-
-        publish(ROOT / "docs", text, charts)
+        publish_fit(parts)
     print(text)
     print(f"Kept in {folder.relative_to(ROOT)}", file=sys.stderr)
     return 0 if results.figures else 1

@@ -1,25 +1,9 @@
-"""
-Who takes part: the floors, we, and the peers; where each one's code is; what each promises; what it needs installed.
+"""Who takes part: the floors, we, and the peers."""
 
-A peer has a virtual environment of its own, so that no two of them can disagree about a dependency.
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from bench.entrant import FAST, Entrant
+from bench.peers.listed import PEERS
 
 __all__ = ["CONTENDERS", "Entrant"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entrant:
-    name: str
-    group: str  # "floor", "ours" or "peer"
-    guarantee: str
-    places: Mapping[str, str]  # workload → "module:Class"
-    packages: tuple[str, ...] = ()
-    python: tuple[int, int] = (3, 11)  # the least it runs on
-    needs: str = field(default="")  # a program that must be on PATH
-
 
 STEPS = "bench.floors.psycopg_steps"
 PGBENCH = "bench.floors.pgbench_steps"
@@ -30,7 +14,7 @@ _FLOORS = [
         name="pgbench",
         group="floor",
         guarantee="receipt with the effect, fenced",
-        places={"W1": f"{PGBENCH}:Steps"},
+        places={"W1": f"{PGBENCH}:Steps", "W10": f"{PGBENCH}:Steps"},
     ),
     Entrant(
         name="pgbench in one statement a step",
@@ -45,6 +29,7 @@ _FLOORS = [
         places={
             "W1": f"{STEPS}:Steps",
             "W9": f"{STEPS}:Steps",
+            "W10": f"{STEPS}:InThreads",
             "W2": "bench.floors.psycopg_outbox:OneByOne",
             "W3": "bench.floors.psycopg_claims:Claims",
             "W4": "bench.floors.psycopg_claims:BootPass",
@@ -63,6 +48,8 @@ _FLOORS = [
         group="floor",
         guarantee="a hundred receipts in one statement, fenced",
         places={"W2": "bench.floors.psycopg_outbox:Hundreds"},
+        by_itself=False,
+        share=FAST,
     ),
     Entrant(
         name="Django with cursors",
@@ -92,6 +79,7 @@ _OURS = [
         places={
             "W1": "bench.ours.steps:Cursors",
             "W9": "bench.ours.steps:Cursors",
+            "W10": "bench.ours.steps:InThreads",
             "W2": "bench.ours.outbox:OneByOne",
             "W3": "bench.ours.claims:Claims",
             "W4": "bench.ours.claims:BootPass",
@@ -103,7 +91,11 @@ _OURS = [
         name="durable with prepared statements",
         group="ours",
         guarantee="receipt with the effect, fenced, leased",
-        places={"W1": "bench.ours.steps:Prepared", "W9": "bench.ours.steps:Prepared"},
+        places={
+            "W1": "bench.ours.steps:Prepared",
+            "W9": "bench.ours.steps:Prepared",
+            "W10": "bench.ours.steps:PreparedInThreads",
+        },
     ),
     Entrant(
         name="durable with ORM steps",
@@ -116,96 +108,9 @@ _OURS = [
         group="ours",
         guarantee="one receipt statement a batch, fenced, leased",
         places={"W2": "bench.ours.outbox:Batches"},
+        by_itself=False,
+        share=FAST,
     ),
 ]
 
-_CHAIN = "a job a step; effect, then completion: at least once"
-_PEERS = [
-    Entrant(
-        name="DBOS",
-        group="peer",
-        guarantee="step receipt with the effect (transaction steps); replayed workflow",
-        places={
-            "W1": "bench.peers.dbos_peer:Steps",
-            "W9": "bench.peers.dbos_peer:Steps",
-            "W2": "bench.peers.dbos_peer:Outbox",
-        },
-        packages=("dbos>=3", "psycopg[binary]"),
-    ),
-    Entrant(
-        name="Absurd",
-        group="peer",
-        guarantee="checkpoint after the effect: at least once",
-        places={
-            "W1": "bench.peers.absurd_peer:Steps",
-            "W9": "bench.peers.absurd_peer:Steps",
-            "W2": "bench.peers.absurd_peer:Outbox",
-        },
-        packages=("absurd-sdk", "absurdctl", "psycopg[binary]"),
-    ),
-    Entrant(
-        name="Procrastinate",
-        group="peer",
-        guarantee=_CHAIN,
-        places={
-            "W1": "bench.peers.procrastinate_peer:Steps",
-            "W2": "bench.peers.procrastinate_peer:Outbox",
-        },
-        packages=("procrastinate>=3", "psycopg[binary,pool]"),
-    ),
-    Entrant(
-        name="PgQueuer",
-        group="peer",
-        guarantee=f"{_CHAIN}; completions are buffered and can be lost, then repeat",
-        places={"W1": "bench.peers.pgqueuer_peer:Steps", "W2": "bench.peers.pgqueuer_peer:Outbox"},
-        packages=("pgqueuer[asyncpg]", "psycopg[binary]"),
-    ),
-    Entrant(
-        name="oban",
-        group="peer",
-        guarantee=_CHAIN,
-        places={"W1": "bench.peers.oban_peer:Steps", "W2": "bench.peers.oban_peer:Outbox"},
-        packages=("oban", "psycopg[binary,pool]"),
-        python=(3, 12),
-    ),
-    Entrant(
-        name="Chancy",
-        group="peer",
-        guarantee=_CHAIN,
-        places={"W1": "bench.peers.chancy_peer:Steps", "W2": "bench.peers.chancy_peer:Outbox"},
-        packages=("chancy", "psycopg[binary,pool]"),
-    ),
-    Entrant(
-        name="django-tasks-db",
-        group="peer",
-        guarantee="a job a step; no lease: a killed worker's job stays running",
-        places={"W1": "bench.peers.django_tasks_peer:Steps", "W2": "bench.peers.django_tasks_peer:Outbox"},
-        packages=("django-tasks-db", "django>=6", "psycopg[binary]"),
-        python=(3, 12),
-    ),
-    Entrant(
-        name="django-ox",
-        group="peer",
-        guarantee=_CHAIN,
-        places={"W1": "bench.peers.django_ox_peer:Steps", "W2": "bench.peers.django_ox_peer:Outbox"},
-        packages=("django-ox", "psycopg[binary]"),
-        python=(3, 12),
-    ),
-    Entrant(
-        name="django-q2",
-        group="peer",
-        guarantee=_CHAIN,
-        places={"W1": "bench.peers.django_q2_peer:Steps", "W2": "bench.peers.django_q2_peer:Outbox"},
-        packages=("django-q2", "psycopg[binary]"),
-    ),
-    Entrant(
-        name="Celery on Redis",
-        group="peer",
-        guarantee="acknowledged after the work (acks_late), Redis synced every second: up to a second can be lost",
-        places={"W2": "bench.peers.celery_peer:Outbox"},
-        packages=("celery", "redis", "psycopg[binary]"),
-        needs="redis-server",
-    ),
-]
-
-CONTENDERS = {entrant.name: entrant for entrant in (*_FLOORS, *_OURS, *_PEERS)}
+CONTENDERS = {entrant.name: entrant for entrant in (*_FLOORS, *_OURS, *PEERS)}

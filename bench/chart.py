@@ -23,10 +23,10 @@ text{font:13px system-ui,sans-serif;fill:#1f2328}.title{font-weight:600}.quiet{f
 """
 
 
-def svg(record: Mapping[str, Any], code: str, metric: str) -> str:
+def svg(part: Mapping[str, Any], code: str, metric: str) -> str:
     """The bars of one metric of one workload, longest first; empty text where nothing was measured."""
     floor_name, better = WORKLOADS[code].floor, METRICS[code][metric].better
-    figures = record["figures"].get(code, {})
+    figures = part["figures"]
     if metric not in figures.get(floor_name, {}):
         return ""
     floor = Figure.of(figures[floor_name][metric]).middle

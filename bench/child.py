@@ -12,9 +12,13 @@ from typing import Any
 
 from bench.contender import Contender, Unable
 from bench.counting import log_statements
+from bench.flights import slow_flush
 from bench.turns import TURNS
 
 __all__ = ["main"]
+
+# Set for the contender's database before it connects: a session reads its settings when it begins.
+FIRST = {"W9": log_statements, "W10": slow_flush}
 
 
 def _contender(place: str, url: str) -> Contender:
@@ -25,8 +29,8 @@ def _contender(place: str, url: str) -> Contender:
 def main() -> int:
     order: dict[str, Any] = json.loads(sys.argv[1])
     try:
-        if order["workload"] == "W9":
-            log_statements(order["url"])  # before the contender connects: a session reads this when it begins
+        if first := FIRST.get(order["workload"]):
+            first(order["url"])
         contender = _contender(order["place"], order["url"])
         contender.setup()
         try:

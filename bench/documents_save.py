@@ -6,7 +6,8 @@ Beside each other, on one PostgreSQL: the bare last-write-wins UPDATE (of a text
 contenders take turns, round by round; the result is the median of the ratios of each round. Absolute times are the footnote.
 
 `DATABASE_URL` names the server, else an embedded one is started. The peers come from PyPI into a virtual environment
-of their own (bench/out/documents-peers), in which the script starts itself again.
+of their own (bench/out/documents-peers), in which the script starts itself again. Kept as JSON in
+bench/out/documents_save.json; `--publish` puts it on docs/performance.md.
 """
 
 import argparse
@@ -121,9 +122,15 @@ def main() -> None:
     parser.add_argument("--saves", type=int, default=200, help="saves of a 2 KB document in one turn")
     parser.add_argument("--sizes", default=",".join(SIZES), help=f"of {', '.join(SIZES)}")
     parser.add_argument("--pages", action="store_true", help="only the pages of a long history")
+    parser.add_argument("--publish", action="store_true", help="put the result on docs/performance.md")
     options = parser.parse_args()
     if unknown := set(options.sizes.split(",")) - set(SIZES):
         parser.error(f"--sizes: unknown {', '.join(sorted(unknown))}; known: {', '.join(SIZES)}")
+    from bench.publish import publish
+    from bench.quiet import QUIET, load_at_rest
+
+    if options.publish and (options.pages or options.rounds < 3 or load_at_rest() > QUIET):
+        parser.error("--publish: only the whole, three rounds or more, from a machine that is left alone")
     in_its_own_environment()
     url = os.environ.get("DATABASE_URL", "")
     if not url.startswith("postgres"):
@@ -147,6 +154,8 @@ def main() -> None:
         f"load {os.getloadavg()[0]:.1f}, {time.strftime('%Y-%m-%d')}"
     )
     (ROOT / "bench" / "out" / "documents_save.json").write_text(json.dumps(result, indent=1))
+    if options.publish:
+        publish({"W7": result})
     print(table(result))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-__all__ = ["Figure", "percentile", "ratio"]
+__all__ = ["Figure", "number", "percentile", "ratio"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +37,10 @@ def ratio(ours: float, floor: float, *, better: str) -> float | None:
     if ours <= 0 or floor <= 0:
         return None
     return ours / floor if better == "higher" else floor / ours
+
+
+def number(value: float) -> str:
+    """Three digits that mean something, no more."""
+    if value >= 100:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"

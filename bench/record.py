@@ -1,22 +1,27 @@
-"""What is kept of a run: the figures of every round with the machine, the versions and the server's settings."""
+"""
+What is kept of a run: for each workload the figures of every round with the machine, the versions and the settings.
+
+Each workload is whole by itself, so that one of them can be measured again and put in the place of its last figures.
+"""
 
 import os
 import platform
 import statistics
 import tempfile
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench.rounds import Results
+from bench.workloads import WORKLOADS
 
-__all__ = ["flush_microseconds", "neighbours", "record"]
+__all__ = ["circumstances", "parts"]
 
 
-def record(
-    results: Results, *, server: dict[str, str], rounds: int, scale: str, flush: float, neighbours: float
-) -> dict[str, Any]:
+def circumstances(*, server: dict[str, str], rounds: int, scale: str, neighbours: float) -> dict[str, Any]:
+    """What all workloads of a run have in common; asked once, before the first."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "rounds": rounds,
@@ -27,18 +32,25 @@ def record(
             "system": f"{platform.system()} {platform.release().split('-')[0]}",
             "python": platform.python_version(),
         },
-        "flush_microseconds": flush,
+        "flush_microseconds": flush_microseconds(),
         "neighbours": neighbours,
         "server": server,
-        "versions": results.versions,
-        "figures": results.figures,
-        "absent": results.absent,
     }
 
 
-def neighbours() -> float:
-    """What else the machine is busy with before we begin: processes waiting or running, averaged over a minute."""
-    return os.getloadavg()[0]
+def parts(results: Results, common: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Each workload's record by its code."""
+    return {
+        code: {
+            **common,
+            "size": dict(WORKLOADS[code].scales[common["scale"]]),
+            "versions": {name: results.versions[name] for name in figures},
+            "minutes": results.minutes.get(code),  # None as long as it goes on
+            "figures": figures,
+            "absent": results.absent.get(code, {}),
+        }
+        for code, figures in results.figures.items()
+    }
 
 
 def flush_microseconds() -> float:

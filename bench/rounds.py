@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +20,11 @@ from bench.catalogue import CONTENDERS, Entrant
 from bench.contender import Unable
 from bench.server import Server
 from bench.venvs import ROOT, interpreter, versions
-from bench.workloads import WORKLOADS
+from bench.workloads import ONCE, WORKLOADS
 
 __all__ = ["Results", "play"]
 
-TURN_LIMITS = {"small": 90, "full": 1_800}  # seconds
+TURN_LIMITS = {"tiny": 120, "small": 400, "full": 3_600}  # seconds
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class Results:
     figures: dict[str, dict[str, dict[str, list[float]]]] = field(default_factory=dict)  # workload, contender, metric
     absent: dict[str, dict[str, str]] = field(default_factory=dict)  # workload, contender → reason
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    minutes: dict[str, float] = field(default_factory=dict)  # what each workload has taken
 
     def add(self, workload: str, contender: str, figures: dict[str, float]) -> None:
         kept = self.figures.setdefault(workload, {}).setdefault(contender, {})
@@ -58,6 +60,7 @@ def play(
     results = Results()
     pythons = {name: python for name in contenders if (python := _python(CONTENDERS[name], results, say))}
     for code in workloads:
+        begun = time.monotonic()
         entrants = [CONTENDERS[name] for name in pythons if code in CONTENDERS[name].places]
         for name in contenders:
             if name not in pythons and code in CONTENDERS[name].places:
@@ -65,7 +68,7 @@ def play(
         for number in range(rounds):
             turn = number % len(entrants) if entrants else 0
             for entrant in entrants[turn:] + entrants[:turn]:
-                if entrant.name in results.absent.get(code, {}):
+                if entrant.name in results.absent.get(code, {}) or number >= _rounds_of(entrant, code, scale, rounds):
                     continue
                 answer = _turn(server, entrant, pythons[entrant.name], code, scale, folder)
                 if "unable" in answer:
@@ -77,8 +80,14 @@ def play(
                 keep(results)
                 told = ", ".join(f"{metric} {value:,.1f}" for metric, value in answer["figures"].items())
                 say(f"{code} round {number + 1}/{rounds} {entrant.name}: {told}")
+        results.minutes[code] = (time.monotonic() - begun) / 60
+        say(f"{code} took {results.minutes[code]:.1f} min")
     results.absent.pop("install", None)
     return results
+
+
+def _rounds_of(entrant: Entrant, code: str, scale: str, rounds: int) -> int:
+    return WORKLOADS[code].scales[scale].get(ONCE, rounds) if entrant.group == "peer" else rounds
 
 
 def _python(entrant: Entrant, results: Results, say: Callable[[str], None]) -> str | None:
@@ -88,14 +97,15 @@ def _python(entrant: Entrant, results: Results, say: Callable[[str], None]) -> s
         results.leave_out("install", entrant.name, str(reason))
         say(f"{entrant.name}: {reason}")
         return None
-    results.versions[entrant.name] = versions(python)
+    named = {"python", "django", *(re.split(r"[\[<>=]", package)[0] for package in entrant.packages)}
+    results.versions[entrant.name] = {name: version for name, version in versions(python).items() if name in named}
     return python
 
 
 def _turn(server: Server, entrant: Entrant, python: str, code: str, scale: str, folder: Path) -> dict[str, Any]:
     database = "bench_" + re.sub(r"[^a-z0-9]+", "_", f"{code}_{entrant.name}".lower())
     url = server.fresh_database(database)
-    order = {"workload": code, "place": entrant.places[code], "url": url, "size": dict(WORKLOADS[code].scales[scale])}
+    order = {"workload": code, "place": entrant.places[code], "url": url, "size": _size(entrant, code, scale)}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     log = folder / f"{database}.log"
     server.settle()
@@ -122,6 +132,14 @@ def _turn(server: Server, entrant: Entrant, python: str, code: str, scale: str, 
         return json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
         return {"unable": f"died with exit code {child.returncode}; see {log.name}"}
+
+
+def _size(entrant: Entrant, code: str, scale: str) -> dict[str, Any]:
+    """How much this contender does: whoever is slow a part of it, as all that is shown is rates."""
+    size = dict(WORKLOADS[code].scales[scale])
+    if share := entrant.share.get(code):
+        size["n"] = round(size["n"] * share)
+    return size
 
 
 def _end_session(session: int) -> None:

@@ -4,7 +4,6 @@ How a turn of each workload is played, and that the work was really done: a turn
 
 import time
 from collections.abc import Callable, Mapping
-from statistics import median
 from typing import Any
 
 import psycopg
@@ -50,6 +49,17 @@ def steps(contender: Contender, url: str, size: Size) -> dict[str, float]:
     return {**figures, "p50 alone": percentile(taken, 0.5) * 1e3, "p99 alone": percentile(taken, 0.99) * 1e3}
 
 
+def in_flight(contender: Contender, url: str, size: Size) -> dict[str, float]:
+    figures, total = {}, 0
+    for flights in size["flights"]:
+        n = size["n"] * flights
+        figures[f"{flights} in flight"] = n / contender.run(n, flights)["done"]
+        total += n
+        _expect("effects", total * STEPS, _effects(url))
+        _expect("settled operations", total, contender.done())
+    return figures
+
+
 def outbox(contender: Contender, url: str, size: Size) -> dict[str, float]:
     figures, total = {}, 0
     for processes in size["processes"]:
@@ -70,18 +80,15 @@ def scenario(contender: Any, url: str, size: Size) -> dict[str, float]:
 
 def counted(contender: Contender, url: str, size: Size) -> dict[str, float]:
     """
-    The difference between many operations and few, so that connecting and preparing cost nothing; the median of three.
+    The difference between many operations and few, so that connecting and preparing cost nothing.
 
     A pause lies before each reading, as a session tells the server its counters when it ends. What the server does by
-    itself meanwhile (a checkpoint, a vacuum) falls on one of the three.
+    itself meanwhile (a checkpoint, a vacuum) falls on one round of several.
     """
     contender.latency(20)
-    differences = []
-    for _ in range(3):
-        few = _spent(contender, url, size["n"])
-        many = _spent(contender, url, 2 * size["n"])
-        differences.append({name: (many[name] - few[name]) / size["n"] for name in few})
-    return {name: median(difference[name] for difference in differences) for name in differences[0]}
+    few = _spent(contender, url, size["n"])
+    many = _spent(contender, url, 2 * size["n"])
+    return {name: (many[name] - few[name]) / size["n"] for name in few}
 
 
 def _spent(contender: Contender, url: str, n: int) -> dict[str, int]:
@@ -100,4 +107,5 @@ TURNS: Mapping[str, Callable[[Any, str, Size], dict[str, float]]] = {
     "W5": scenario,
     "W6": scenario,
     "W9": counted,
+    "W10": in_flight,
 }

@@ -4,6 +4,7 @@ The interpreters of the contenders: ours for us and the floors, one virtual envi
 They are made on first use under var/bench-peers and kept. What does not install is a reason, not a crash.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ FOLDER = ROOT / "var" / "bench-peers"
 def interpreter(entrant: Entrant) -> str:
     """The Python that runs this contender, installed if need be; raise Unable with the reason."""
     if entrant.needs and shutil.which(entrant.needs) is None:
-        raise Unable(f"{entrant.needs} is not on PATH")
+        raise Unable(f"needs the program {entrant.needs}, and there is none on PATH: install it and run this again")
     if not entrant.packages:
         return sys.executable
     folder = FOLDER / re.sub(r"[^a-z0-9]+", "-", entrant.name.lower()).strip("-")
@@ -34,6 +35,7 @@ def interpreter(entrant: Entrant) -> str:
     _run([_base(entrant), "-m", "venv", "--clear", str(folder)], "make a virtual environment")
     _run([str(python), "-m", "pip", "install", "--quiet", *entrant.packages], f"install {wanted}")
     ready.write_text(wanted)
+    os.sync()  # or it is written while somebody is measured
     return str(python)
 
 
@@ -41,7 +43,8 @@ def versions(python: str) -> dict[str, str]:
     """The packages of an interpreter and their versions, and its own."""
     script = (
         "import importlib.metadata as m, json, platform;"
-        "print(json.dumps({'python': platform.python_version(), **{d.name: d.version for d in m.distributions()}}))"
+        "print(json.dumps({'python': platform.python_version(), "
+        "**{d.name.lower().replace('_', '-'): d.version for d in m.distributions()}}))"
     )
     import json
 

@@ -8,30 +8,37 @@ import time
 
 import psycopg
 
+from bench.filling import UUID, analysed, forget_statistics, indexes_aside
 from bench.floors.schema import CLAIM, SCHEMA, SETTLE, stamp
 from bench.together import seconds
 from bench.work import BODY, INSERT_EFFECT, STEPS
+from bench.workloads import FULL_TABLE
 
 __all__ = ["BootPass", "Claims"]
 
-DUE = """
+DUE = f"""
 INSERT INTO floor_run (id, status, due_at)
-SELECT gen_random_uuid(), 'pending', statement_timestamp() - interval '1 s' * (1 + random()) FROM generate_series(1, %s)
+SELECT {UUID}, 'pending', statement_timestamp() - interval '1 s' * (1 + random())
+FROM generate_series(1, %(n)s) n
 """
-SETTLED = """
+SETTLED = f"""
 INSERT INTO floor_run (id, status, fence, s1_at, s2_at, s3_at, s4_at, s5_at, settled_at)
-SELECT gen_random_uuid(), 'done', 1, now(), now(), now(), now(), now(), now() FROM generate_series(1, %s)
+SELECT {UUID}, 'done', 1, now(), now(), now(), now(), now(), now() FROM generate_series(1, %(n)s) n
 """
-INTERRUPTED = """
+INTERRUPTED = f"""
 INSERT INTO floor_run (id, status, fence, due_at, lease_expires_at, s1_at, s2_at, s3_at)
-SELECT gen_random_uuid(), 'running', 1, now() - interval '2 min', now() - interval '1 min', now(), now(), now()
-FROM generate_series(1, %s)
+SELECT {UUID}, 'running', 1, now() - interval '2 min', now() - interval '1 min', now(), now(), now()
+FROM generate_series(1, %(n)s) n
 """
 
 
 class _Scenario:
+    table = "floor_run"
+    settled, due, interrupted = SETTLED, DUE, INTERRUPTED
+
     def __init__(self, url: str) -> None:
         self.url = url
+        self.given: dict[str, object] = {}  # what the filling statements need besides n
 
     def setup(self) -> None:
         with psycopg.connect(self.url) as connection:
@@ -41,36 +48,33 @@ class _Scenario:
     def teardown(self) -> None:
         pass
 
+    def fill(self, connection: psycopg.Connection, statement: str, n: int) -> None:
+        with indexes_aside(connection, self.table):
+            connection.execute(statement, {"n": n, **self.given})
+
 
 class Claims(_Scenario):
     def figures(self, size: dict) -> dict[str, float]:
-        few, many = size["due"]
+        few, more, most = size["due"]
+        measured = []
         with psycopg.connect(self.url, autocommit=True) as connection:
-            self._fill(connection, few, size["settled"])
-            figures = {"10 k due": self._rate(connection, size["n"])}
-            self._fill(connection, many, size["settled"], analyse=False)
-            figures["most due, no statistics"] = self._rate(connection, size["n"])
-            self._analyse(connection)
-            figures["most due"] = self._rate(connection, size["n"])
+            connection.execute(f"ALTER TABLE {self.table} SET (autovacuum_enabled = false)")
+            self.fill(connection, self.settled, size["settled"])
+            for added in (few, more - few):
+                self.fill(connection, self.due, added)
+                analysed(connection, self.table)
+                measured.append(self._rate(connection, size["n"]))
+            self.fill(connection, self.due, most - more)
+            forget_statistics(connection, self.table)
+            unknown = self._rate(connection, size["n"])
+            analysed(connection, self.table)
+            connection.execute(f"ALTER TABLE {self.table} SET (autovacuum_enabled = true)")
+            measured += [self._rate(connection, size["n"]), unknown]
             with psycopg.connect(self.url) as old:
                 old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 old.execute("SELECT count(*) FROM bench_effect")
-                figures["beside an old snapshot"] = self._rate_for(connection, size["snapshot"])
-        return figures
-
-    def _fill(self, connection: psycopg.Connection, due: int, settled: int, *, analyse: bool = True) -> None:
-        connection.execute("DROP TABLE floor_run")
-        for statement in SCHEMA[:2]:
-            connection.execute(statement)
-        if not analyse:
-            connection.execute("ALTER TABLE floor_run SET (autovacuum_enabled = false)")
-        connection.execute(SETTLED, [settled])
-        connection.execute(DUE, [due])
-        if analyse:
-            connection.execute("VACUUM ANALYZE floor_run")
-
-    def _analyse(self, connection: psycopg.Connection) -> None:
-        connection.execute("VACUUM ANALYZE floor_run")
+                measured.append(self._rate_for(connection, size["snapshot"]))
+        return dict(zip(FULL_TABLE, measured, strict=True))
 
     def _one(self, connection: psycopg.Connection) -> None:
         run, fence, *_ = connection.execute(CLAIM, [1]).fetchone()
@@ -94,12 +98,11 @@ class Claims(_Scenario):
 class BootPass(_Scenario):
     def figures(self, size: dict) -> dict[str, float]:
         with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(SETTLED, [size["settled"]])
-            connection.execute(INTERRUPTED, [size["interrupted"]])
-            connection.execute("VACUUM ANALYZE floor_run")
-        taken = seconds(self._pass)
-        with psycopg.connect(self.url) as connection:
-            left = connection.execute("SELECT count(*) FROM floor_run WHERE settled_at IS NULL").fetchone()[0]
+            self.fill(connection, self.settled, size["settled"])
+            self.fill(connection, self.interrupted, size["interrupted"])
+            analysed(connection, self.table)
+            taken = seconds(self._pass)
+            left = connection.execute(f"SELECT count(*) FROM {self.table} WHERE settled_at IS NULL").fetchone()[0]
             if left:
                 raise RuntimeError(f"{left} runs were left by the boot pass")
         return {"100 runs resumed": taken * 1e3}

@@ -1,7 +1,8 @@
 """
-W1 and W9 with the driver alone: a loop around one connection, with the guarantees of a run and nothing else.
+W1, W9 and W10 with the driver alone: a loop around one connection, with the guarantees of a run and nothing else.
 
-Per step: BEGIN, the fenced stamp, the effect, COMMIT. `OneStatement` sends stamp and effect as one statement.
+Per step: BEGIN, the fenced stamp, the effect, COMMIT. `OneStatement` sends stamp and effect as one statement; `InThreads`
+has a thread and a connection for each run in flight.
 """
 
 import time
@@ -9,11 +10,12 @@ from collections.abc import Callable
 
 import psycopg
 
+from bench.flights import in_threads
 from bench.floors.schema import SCHEMA, START, stamp, stamp_with_effect
 from bench.together import Gate, seconds_together
 from bench.work import BODY, INSERT_EFFECT, STEPS, new_key
 
-__all__ = ["OneStatement", "Steps"]
+__all__ = ["InThreads", "OneStatement", "Steps"]
 
 STAMPS = [(step, stamp(step)) for step in range(1, STEPS + 1)]
 STAMPS_WITH_EFFECT = [(step, stamp_with_effect(step)) for step in range(1, STEPS + 1)]
@@ -87,3 +89,16 @@ class Steps:
 
 class OneStatement(Steps):
     one = staticmethod(one_run_in_single_statements)
+
+
+def _threads(place: int, gate: Gate, url: str, n: int, flights: int) -> None:
+    def connected() -> Callable[[], None]:
+        connection = psycopg.connect(url, autocommit=True)
+        return lambda: one_run(connection)
+
+    in_threads(gate, flights, connected, n)
+
+
+class InThreads(Steps):
+    def run(self, n: int, processes: int) -> dict[str, float]:
+        return {"done": seconds_together(1, _threads, self.url, n // processes, processes)}

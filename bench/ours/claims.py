@@ -5,52 +5,44 @@ The tables are filled with SQL, as the floor's are, because starting a million r
 """
 
 import io
-from typing import Any
 
 import psycopg
 
+from bench.filling import UUID
 from bench.floors import psycopg_claims as floor
 from bench.ours.site import made
-from bench.together import seconds
 
 __all__ = ["BootPass", "Claims"]
 
 TABLE = "bench_ours_insertion"
 COLUMNS = "id, status, fence, owner, attempts, losses, last_error, failures, step_names, step_log, due_at"
-ROW = "gen_random_uuid(), '{status}', {fence}, '{owner}', {fence}, 0, '', '[]', %(steps)s, '{{}}'"
+ROW = UUID + ", '{status}', {fence}, '{owner}', {fence}, 0, '', '[]', %(steps)s, '{{}}'"
 DUE = f"""
 INSERT INTO {TABLE} ({COLUMNS}) SELECT {ROW.format(status="pending", fence=0, owner="")},
-    statement_timestamp() - interval '1 s' * (1 + random()) FROM generate_series(1, %(n)s)
+    statement_timestamp() - interval '1 s' * (1 + random()) FROM generate_series(1, %(n)s) n
 """
 SETTLED = f"""
 INSERT INTO {TABLE} ({COLUMNS}, settled_at, first_at, second_at, third_at, fourth_at, fifth_at)
 SELECT {ROW.format(status="done", fence=1, owner="")}, NULL, now(), now(), now(), now(), now(), now()
-FROM generate_series(1, %(n)s)
+FROM generate_series(1, %(n)s) n
 """
 INTERRUPTED = f"""
 INSERT INTO {TABLE} ({COLUMNS}, lease_expires_at, first_at, second_at, third_at)
 SELECT {ROW.format(status="running", fence=1, owner="elsewhere/1 machine= boot= pids= start=")},
-    now() - interval '2 min', now() - interval '1 min', now(), now(), now() FROM generate_series(1, %(n)s)
+    now() - interval '2 min', now() - interval '1 min', now(), now(), now() FROM generate_series(1, %(n)s) n
 """
 
 
-class Claims(floor.Claims):
+class _Scenario:
+    table = TABLE
+    settled, due, interrupted = SETTLED, DUE, INTERRUPTED
+
     def setup(self) -> None:
         self.models = made(self.url)
+        self.given = {"steps": self.models.Insertion.names_of_steps()}
 
-    def _fill(self, connection: psycopg.Connection, due: int, settled: int, *, analyse: bool = True) -> None:
-        steps = {"steps": self.models.Insertion.names_of_steps()}
-        connection.execute(f"TRUNCATE {TABLE}")
-        connection.execute(f"ALTER TABLE {TABLE} SET (autovacuum_enabled = {'true' if analyse else 'false'})")
-        connection.execute(f"DELETE FROM pg_statistic WHERE starelid = '{TABLE}'::regclass")
-        connection.execute(SETTLED, {"n": settled, **steps})
-        connection.execute(DUE, {"n": due, **steps})
-        if analyse:
-            connection.execute(f"VACUUM ANALYZE {TABLE}")
 
-    def _analyse(self, connection: psycopg.Connection) -> None:
-        connection.execute(f"VACUUM ANALYZE {TABLE}")
-
+class Claims(_Scenario, floor.Claims):
     def _one(self, connection: psycopg.Connection) -> None:
         from durable.contract import Taking, claim
         from durable.owner import current
@@ -61,22 +53,7 @@ class Claims(floor.Claims):
         right.settle("done")
 
 
-class BootPass(floor.BootPass):
-    def setup(self) -> None:
-        self.models = made(self.url)
-
-    def figures(self, size: dict[str, Any]) -> dict[str, float]:
-        steps = {"steps": self.models.Insertion.names_of_steps()}
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(SETTLED, {"n": size["settled"], **steps})
-            connection.execute(INTERRUPTED, {"n": size["interrupted"], **steps})
-            connection.execute(f"VACUUM ANALYZE {TABLE}")
-            taken = seconds(self._pass)
-            left = connection.execute(f"SELECT count(*) FROM {TABLE} WHERE settled_at IS NULL").fetchone()[0]
-        if left:
-            raise RuntimeError(f"{left} runs were left by the boot pass")
-        return {"100 runs resumed": taken * 1e3}
-
+class BootPass(_Scenario, floor.BootPass):
     def _pass(self) -> None:
         from durable import kinds
         from durable.session import run_session

@@ -1,20 +1,23 @@
 """
-W1 and W9 by us: `Model.objects.run()` in a loop, one run after another in each process, born claimed.
+W1, W9 and W10 by us: `Model.objects.run()` in a loop, one run after another in each process, born claimed; for W10 in
+each thread of one process.
 
 Nothing is tuned but what a README may advise: the connection stays open; `Prepared` turns on Django's own switch for
 prepared statements, for whoever has no pooler in the way.
 """
 
 import time
+from collections.abc import Callable
 from typing import ClassVar
 
 import psycopg
 
 from bench.django_site import PREPARED
+from bench.flights import in_threads
 from bench.ours.site import configured, made
 from bench.together import Gate, seconds_together
 
-__all__ = ["Cursors", "Orm", "Prepared"]
+__all__ = ["Cursors", "InThreads", "Orm", "Prepared", "PreparedInThreads"]
 
 
 def _loop(place: int, gate: Gate, url: str, n: int, name: str, options: dict[str, object]) -> None:
@@ -66,4 +69,25 @@ class Orm(Cursors):
 
 
 class Prepared(Cursors):
+    options: ClassVar[dict[str, object]] = PREPARED
+
+
+def _threads(place: int, gate: Gate, url: str, n: int, flights: int, options: dict[str, object]) -> None:
+    models = configured(url, options)
+
+    def connected() -> Callable[[], object]:
+        from django.db import connection
+
+        connection.ensure_connection()
+        return models.Insertion.objects.run
+
+    in_threads(gate, flights, connected, n)
+
+
+class InThreads(Cursors):
+    def run(self, n: int, processes: int) -> dict[str, float]:
+        return {"done": seconds_together(1, _threads, self.url, n // processes, processes, self.options)}
+
+
+class PreparedInThreads(InThreads):
     options: ClassVar[dict[str, object]] = PREPARED

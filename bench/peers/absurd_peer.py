@@ -5,19 +5,23 @@ Effect and checkpoint are two transactions on one connection: a crash between th
 """
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
 
 import psycopg
 from absurd_sdk import Absurd
 from absurdctl import BUNDLED_SCHEMA_SQL
 
-from bench.peers import queueing
+from bench.peers import crowded, interrupted, queueing, waking
 from bench.together import Gate
 from bench.work import BODY, INSERT_EFFECT, STEPS, new_key
 
-__all__ = ["Outbox", "Steps"]
+__all__ = ["BootPass", "Claims", "Outbox", "Steps", "Waking"]
 
 
-def application(url: str) -> Absurd:
+def application(url: str, before: interrupted.Before | None = None) -> Absurd:
+    """The application; `before` is called at the beginning of each step."""
     connection = psycopg.connect(url, autocommit=True)
     app = Absurd(connection)
 
@@ -27,6 +31,8 @@ def application(url: str) -> Absurd:
             context.step(f"step-{number}", lambda number=number: effect(parameters["run"], number))
 
     def effect(run: str, number: int) -> None:
+        if before:
+            before(run, number)
         connection.execute(INSERT_EFFECT, [run, number, BODY])
 
     @app.register_task("message")
@@ -83,3 +89,42 @@ class Steps(_Absurd, queueing.Steps):
 
 class Outbox(_Absurd, queueing.Outbox):
     pass
+
+
+class Claims(_Absurd, crowded.Claims):
+    DUE: ClassVar = {
+        "absurd.t_default": "state = 'pending' ORDER BY enqueue_at DESC LIMIT 1",
+        "absurd.r_default": "state = 'pending' ORDER BY created_at DESC LIMIT 1",
+    }
+    SETTLED: ClassVar = {"absurd.t_default": "state = 'completed'", "absurd.r_default": "state = 'completed'"}
+    KEYS = frozenset({"task_id", "run_id", "last_attempt_run"})
+
+
+class BootPass(_Absurd, interrupted.BootPass):
+    SETTLED: ClassVar = {"absurd.r_default": "true", "absurd.t_default": "true"}
+    INTERRUPTED: ClassVar = {
+        "absurd.c_default": "task_id = (SELECT task_id FROM absurd.t_default WHERE state = 'running')",
+        "absurd.r_default": "state = 'running'",
+        "absurd.t_default": "state = 'running'",
+    }
+    LAPSE = "UPDATE absurd.r_default SET claim_expires_at = now() - interval '1 min' WHERE state = 'running'"
+    KEYS = frozenset({"task_id", "run_id", "last_attempt_run", "owner_run_id"})
+
+    @staticmethod
+    def operate(url: str, before: interrupted.Before | None) -> None:
+        app = application(url, before)
+        app.spawn("step", {"run": str(new_key())}, queue="default")
+        app.work_batch()
+
+    def restart(self, done: Callable[[], bool]) -> None:
+        app = application(self.url)
+        while not done():
+            app.work_batch(batch_size=100)
+
+
+class Waking(_Absurd, waking.Waking):
+    @contextmanager
+    def starter(self) -> Iterator[Callable[[], object]]:
+        app = application(self.url)
+        yield lambda: app.spawn("step", {"run": str(new_key())}, queue="default")
+        app.close()

@@ -48,14 +48,11 @@ class Outbox:
         self.put_in = 0
 
     def setup(self) -> None:
-        program = shutil.which("redis-server")
-        if program is None:
-            raise Unable("redis-server is not on PATH")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.folder = tempfile.mkdtemp(prefix="known-state-redis-")
-        command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", ""]
+        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", ""]
         command += ["--appendonly", "yes", "--appendfsync", "everysec"]
         self.server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         os.environ["BENCH_REDIS"] = f"redis://127.0.0.1:{port}/0"

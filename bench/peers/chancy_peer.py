@@ -6,15 +6,18 @@ A step's effect and the next job are one transaction; completions are written in
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
 
 from chancy import Chancy, Job, Queue, Worker
 from psycopg_pool import AsyncConnectionPool
 
-from bench.peers import queueing
+from bench.peers import crowded, queueing, waking
 from bench.together import Gate
 from bench.work import BODY, INSERT_EFFECT, STEPS, new_key
 
-__all__ = ["Outbox", "Steps"]
+__all__ = ["Claims", "Outbox", "Steps", "Waking"]
 
 CONCURRENCY = 20
 QUEUE = Queue(
@@ -101,3 +104,18 @@ class Steps(_Chancy, queueing.Steps):
 
 class Outbox(_Chancy, queueing.Outbox):
     pass
+
+
+class Claims(_Chancy, crowded.Claims):
+    DUE: ClassVar = {"chancy_jobs": "state = 'pending' LIMIT 1"}
+    SETTLED: ClassVar = {"chancy_jobs": "state = 'succeeded'"}
+    KEYS = frozenset({"id"})
+
+
+class Waking(_Chancy, waking.Waking):
+    @contextmanager
+    def starter(self) -> Iterator[Callable[[], object]]:
+        with asyncio.Runner() as runner:
+            chancy = runner.run(_chancy(self.url).__aenter__())
+            yield lambda: runner.run(chancy.push(_job(step, run=str(new_key()), number=1)))
+            runner.run(chancy.__aexit__(None, None, None))

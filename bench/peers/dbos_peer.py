@@ -10,25 +10,25 @@ import psycopg
 import sqlalchemy
 from dbos import DBOS, DBOSClient, SQLAlchemyDatasource
 
-from bench.peers import queueing
+from bench.peers import interrupted, queueing
 from bench.together import Gate, seconds_together
 from bench.work import BODY, STEPS, new_key
 
-__all__ = ["Outbox", "Steps"]
+__all__ = ["Dbos", "Outbox", "Steps", "launch", "psycopg_url"]
 
 EFFECT = sqlalchemy.text("INSERT INTO bench_effect (run, step, body) VALUES (:run, :step, :body)")
 
 
-def _psycopg(url: str) -> str:
+def psycopg_url(url: str) -> str:
     return url.replace("postgresql://", "postgresql+psycopg://", 1)
 
 
-def launch(url: str, place: int, *, migrate: bool = False):
-    """Start DBOS in this process and return its workflows."""
+def launch(url: str, place: int, *, migrate: bool = False, before: interrupted.Before | None = None):
+    """Start DBOS in this process and return its workflow; `before` is called at the beginning of each step."""
     DBOS(
         config={
             "name": "bench",
-            "system_database_url": _psycopg(url),
+            "system_database_url": psycopg_url(url),
             "executor_id": f"bench-{place}",
             "application_version": "bench",
             "log_level": "ERROR",
@@ -36,10 +36,12 @@ def launch(url: str, place: int, *, migrate: bool = False):
             "notification_listener_polling_interval_sec": 0.01,
         }
     )
-    source = SQLAlchemyDatasource.create(_psycopg(url), run_migrations=migrate)
+    source = SQLAlchemyDatasource.create(psycopg_url(url), run_migrations=migrate)
 
     @source.transaction(isolation_level="READ COMMITTED")
     def effect(run: str, number: int) -> None:
+        if before:
+            before(run, number)
         source.sql_session().execute(EFFECT, {"run": run, "step": number, "body": BODY})
 
     @DBOS.workflow(name="operation")
@@ -63,7 +65,7 @@ def _loop(place: int, gate: Gate, url: str, n: int) -> None:
         operation(str(new_key()))
 
 
-class _Dbos(queueing.QueuePeer):
+class Dbos(queueing.QueuePeer):
     FINISHED = "SELECT count(*) FROM dbos.workflow_status WHERE status = 'SUCCESS' AND name = 'operation'"
 
     def install(self) -> None:
@@ -75,7 +77,7 @@ class _Dbos(queueing.QueuePeer):
         pass
 
 
-class Steps(_Dbos):
+class Steps(Dbos):
     warmed = 0
 
     def run(self, n: int, processes: int) -> dict[str, float]:
@@ -100,15 +102,15 @@ class Steps(_Dbos):
         return taken
 
 
-class Outbox(_Dbos, queueing.Outbox):
+class Outbox(Dbos, queueing.Outbox):
     FINISHED = "SELECT count(*) FROM dbos.workflow_status WHERE status = 'SUCCESS' AND name = 'message'"
 
     def _polling(self) -> None:
         DBOS.register_queue("outbox", polling_interval_sec=0.01, worker_concurrency=50)
 
     def enqueue(self, n: int) -> None:
-        client = DBOSClient(system_database_url=_psycopg(self.url))
-        engine = sqlalchemy.create_engine(_psycopg(self.url))
+        client = DBOSClient(system_database_url=psycopg_url(self.url))
+        engine = sqlalchemy.create_engine(psycopg_url(self.url))
         with engine.begin() as connection:
             for order in range(n):
                 options = {"workflow_name": "message", "queue_name": "outbox", "app_version": "bench"}

@@ -4,13 +4,15 @@ django-ox: its own worker command with a connection pool and four threads, as it
 A step's effect and the next task are one transaction; the completion is another: at least once.
 """
 
+from typing import ClassVar
+
 from bench.django_site import configure
-from bench.peers import queueing
+from bench.peers import crowded, queueing, waking
 from bench.peers.django_queueing import migrate_on
 from bench.peers.django_tasks_peer import enqueue_all
 from bench.together import Gate
 
-__all__ = ["Outbox", "Steps"]
+__all__ = ["Claims", "Outbox", "Steps", "Waking"]
 
 SETTINGS = {"TASKS": {"default": {"BACKEND": "django_ox.backend.OxBackend"}}}
 THREADS = 4
@@ -39,4 +41,14 @@ class Steps(_DjangoOx, queueing.Steps):
 
 
 class Outbox(_DjangoOx, queueing.Outbox):
+    pass
+
+
+class Claims(_DjangoOx, crowded.Claims):
+    DUE: ClassVar = {"django_ox_oxtask": "status = 'READY' LIMIT 1"}
+    SETTLED: ClassVar = {"django_ox_oxtask": "status = 'SUCCESSFUL'"}
+    KEYS = frozenset({"id"})
+
+
+class Waking(_DjangoOx, waking.Waking):
     pass

@@ -8,12 +8,12 @@ import multiprocessing
 import time
 
 from bench.django_site import configure
-from bench.peers import queueing
+from bench.peers import queueing, waking
 from bench.peers.django_queueing import effect, migrate_on
 from bench.together import Gate
 from bench.work import STEPS, new_key
 
-__all__ = ["Outbox", "Steps"]
+__all__ = ["Outbox", "Steps", "Waking"]
 
 APPS = ("django.contrib.contenttypes", "django.contrib.auth", "django_q")
 CLUSTER = {
@@ -81,4 +81,8 @@ class Steps(_DjangoQ, queueing.Steps):
 
 
 class Outbox(_DjangoQ, queueing.Outbox):
+    pass
+
+
+class Waking(_DjangoQ, waking.Waking):
     pass

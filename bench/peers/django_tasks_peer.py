@@ -4,13 +4,15 @@ django-tasks-db: its own worker command, one thread, no pause between tasks and 
 A step's effect and the next task are one transaction. A worker that is killed leaves its task running for ever.
 """
 
+from typing import ClassVar
+
 from bench.django_site import configure
-from bench.peers import queueing
+from bench.peers import crowded, queueing, waking
 from bench.peers.django_queueing import migrate_on
 from bench.together import Gate
 from bench.work import new_key
 
-__all__ = ["Outbox", "Steps"]
+__all__ = ["Claims", "Outbox", "Steps", "Waking"]
 
 SETTINGS = {"TASKS": {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}}
 
@@ -30,7 +32,7 @@ def enqueue_all(job: str, n: int) -> None:
 
 
 class _DjangoTasks(queueing.QueuePeer):
-    FINISHED = "SELECT count(*) FROM django_tasks_db_dbtaskresult WHERE status = 'SUCCESSFUL'"
+    FINISHED = "SELECT count(*) FROM django_tasks_database_dbtaskresult WHERE status = 'SUCCESSFUL'"
 
     def install(self) -> None:
         migrate_on(self.url, "django_tasks_db", **SETTINGS)
@@ -54,4 +56,14 @@ class Steps(_DjangoTasks, queueing.Steps):
 
 
 class Outbox(_DjangoTasks, queueing.Outbox):
+    pass
+
+
+class Claims(_DjangoTasks, crowded.Claims):
+    DUE: ClassVar = {"django_tasks_database_dbtaskresult": "status = 'READY' LIMIT 1"}
+    SETTLED: ClassVar = {"django_tasks_database_dbtaskresult": "status = 'SUCCESSFUL'"}
+    KEYS = frozenset({"id"})
+
+
+class Waking(_DjangoTasks, waking.Waking):
     pass

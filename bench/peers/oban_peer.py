@@ -5,16 +5,19 @@ A step's effect and the next job are one transaction; the completion is another:
 """
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
 
 import uvloop
 from oban import Oban, worker
 from oban.schema import install
 
-from bench.peers import queueing
+from bench.peers import crowded, queueing, waking
 from bench.together import Gate
 from bench.work import BODY, INSERT_EFFECT, STEPS, new_key
 
-__all__ = ["Outbox", "Steps"]
+__all__ = ["Claims", "Outbox", "Steps", "Waking"]
 
 LIMIT = 10
 _pool = None
@@ -79,3 +82,18 @@ class Steps(_Oban, queueing.Steps):
 
 class Outbox(_Oban, queueing.Outbox):
     pass
+
+
+class Claims(_Oban, crowded.Claims):
+    DUE: ClassVar = {"oban_jobs": "state = 'available' LIMIT 1"}
+    SETTLED: ClassVar = {"oban_jobs": "state = 'completed'"}
+
+
+class Waking(_Oban, waking.Waking):
+    @contextmanager
+    def starter(self) -> Iterator[Callable[[], object]]:
+        with asyncio.Runner() as runner:
+            pool = runner.run(Oban.create_pool(self.url))
+            oban = Oban(pool=pool)
+            yield lambda: runner.run(oban.enqueue(Step.new({"run": str(new_key()), "number": 1})))
+            runner.run(pool.close())

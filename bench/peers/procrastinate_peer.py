@@ -5,14 +5,17 @@ A step's effect and the deferring of the next step are two transactions; the com
 """
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
 
 import procrastinate
 
-from bench.peers import queueing
+from bench.peers import crowded, queueing, waking
 from bench.together import Gate
 from bench.work import BODY, INSERT_EFFECT, STEPS, new_key
 
-__all__ = ["Outbox", "Steps"]
+__all__ = ["Claims", "Outbox", "Steps", "Waking"]
 
 CONCURRENCY = 10
 
@@ -76,3 +79,16 @@ class Steps(_Procrastinate, queueing.Steps):
 
 class Outbox(_Procrastinate, queueing.Outbox):
     pass
+
+
+class Claims(_Procrastinate, crowded.Claims):
+    DUE: ClassVar = {"procrastinate_jobs": "status = 'todo' LIMIT 1"}
+    SETTLED: ClassVar = {"procrastinate_jobs": "status = 'succeeded'"}
+
+
+class Waking(_Procrastinate, waking.Waking):
+    @contextmanager
+    def starter(self) -> Iterator[Callable[[], object]]:
+        app = application(self.url)
+        with app.open():
+            yield lambda: app.tasks["step"].defer(run=str(new_key()), number=1)

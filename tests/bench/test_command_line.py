@@ -4,20 +4,22 @@ import pytest
 
 from bench.__main__ import main
 from bench.catalogue import CONTENDERS
+from bench.turns import TURNS
 from bench.workloads import WORKLOADS
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--only", "W42"], "there is no workload W42"),
-        (["--only", "W7"], "W7 is a script of its own: document save and history: bench/documents_save.py"),
-        (["--only", ","], "name at least one workload"),
+        (["W42"], "there is no workload W42"),
+        (["W7"], "W7 is a script of its own: document save and history: bench/documents_save.py"),
         (["--contenders", "nobody"], "there is no contender 'nobody'"),
         (["--rounds", "none"], "no number of rounds"),
         (["--rounds", "0"], "no number of rounds"),
         (["--scale", "huge"], "invalid choice"),
         (["--publish", "--rounds", "2"], "--publish needs at least 3 rounds"),
+        (["--publish", "--scale", "tiny"], "what is measured at scale tiny is no result"),
+        (["W1", "w10", "--publish", "--contenders", "ours,psycopg"], "W10 needs its floor, pgbench, in the same run"),
     ],
 )
 def test_wrong_use_is_exit_2_with_a_sentence(capsys, given, said):
@@ -43,3 +45,9 @@ def test_every_contender_takes_part_in_workloads_that_exist():
 def test_every_workload_has_a_floor_that_takes_part_in_it():
     for workload in WORKLOADS.values():
         assert workload.code in CONTENDERS[workload.floor].places
+
+
+def test_every_workload_has_a_turn_and_all_three_scales():
+    for workload in WORKLOADS.values():
+        assert workload.code in TURNS
+        assert set(workload.scales) == {"tiny", "small", "full"}
