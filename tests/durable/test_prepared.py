@@ -112,6 +112,8 @@ def test_the_statement_that_begins_a_transaction_goes_by_its_name_and_no_other_o
 @pytest.mark.parametrize("lost", ["DEALLOCATE ALL", "DISCARD ALL"])
 def test_a_receipt_whose_name_the_server_lost_is_written_by_a_transaction_begun_again(lost):
     """Nothing of the step was done by then: it is no failure of the step, and its body runs once."""
+    with connection.cursor() as cursor:  # a plan that reads the few rows of this suite one after another is not kept
+        cursor.execute("SET enable_seqscan = off")
     for _ in range(OFTEN):
         Errand.objects.run()
     job = Errand.objects.start()
