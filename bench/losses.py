@@ -53,11 +53,12 @@ WHY: Mapping[tuple[str, str], str] = {
     ("W1", "oban"): _IN_FLIGHT.format("Ten"),
     ("W1", "Chancy"): _IN_FLIGHT.format("Twenty"),
     ("W2", "psycopg"): (
-        "It keeps no record of an attempt. Ours commits one before each call, so that after a crash it is known what may have "
-        "been sent. In bulk ours checks each payload and makes an object a message."
+        "It keeps no record of an attempt. Ours has one committed before each call, so that after a crash it is known what may "
+        "have been sent. In bulk ours checks each payload and keeps each message under a key."
     ),
     ("W2", "psycopg in hundreds"): (
-        "COPY, and one claim and one completion a hundred messages; no record of an attempt, no object a message."
+        "COPY of two columns, nothing checked, no keys; one claim and one completion a hundred messages, no record of an "
+        "attempt, no object a message."
     ),
     ("W2", "PgQueuer"): (
         "No commit before each call, a finished job is deleted, and completions are buffered: they are lost with the process, "
@@ -73,12 +74,12 @@ WHY: Mapping[tuple[str, str], str] = {
     ): "No commit before each call, and completions are gathered: lost with the process, and then done again.",
     ("W2", "Celery on Redis"): "No commit waits for the disk: Redis syncs once a second, and can lose as much.",
     ("W2", "DBOS"): (
-        "Fifty messages at a time in threads, whose commits share a flush, and none before the call; ours sends one after "
-        "the other and commits twice for each."
+        "Fifty messages at a time in threads, whose commits share a flush; ours has four threads, and nothing is sent that is "
+        "not recorded as begun."
     ),
-    ("W2", "Absurd"): "One commit a message after the work; ours has one before the call as well.",
-    ("W2", "Procrastinate"): "Ten messages at a time; ours sends one after the other, and commits twice for each.",
-    ("W2", "django-ox"): "Four threads; ours sends one after the other, and commits twice for each.",
+    ("W2", "Absurd"): "One commit a message after the work, and no record of it before the call.",
+    ("W2", "Procrastinate"): "Ten messages at a time; ours four, none of them sent before it is recorded as begun.",
+    ("W2", "django-ox"): "Four threads, as ours; no record before the call.",
     ("W3", "psycopg"): (
         "The same two statements without Django, on a narrower row with two indexes. Ours has six: for due runs, for settled "
         "ones, for those given up, and for keys."
