@@ -326,6 +326,8 @@ class Reconciler:
             self._turn += 1
             turn = self._turn
         for number in range(len(queues)):
+            if self.shutdown.stopping():  # meanwhile: what this process gives back now is not for it to take again
+                break
             queue = queues[(turn + number) % len(queues)]
             most = self._enter(queue, alone=len(queues) == 1)
             if most < 1:

@@ -6,10 +6,14 @@ import time
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.test import override_settings
 
+from durable.clock import InSeconds
+from durable.runner import Reconciler
+from durable.shutdown import Shutdown
 from durable.testing import run_until_settled
-from tests.app.models import Told
+from tests.app.models import Budgeted, Errand, Told
 
 from .actors import Forked, manage_meanwhile, until
 from .marks import commits
@@ -202,3 +206,26 @@ def test_a_watcher_retries_when_the_backoff_has_passed(tmp_path):
     assert child.wait() == 0, child.said
     job.refresh_from_db()
     assert (job.status, job.attempts, job.failures) == ("pending", 0, [])
+
+
+def test_a_worker_asked_to_stop_while_it_looks_for_work_takes_none_from_the_lanes_that_follow():
+    """What its process gives back in that moment would be taken again by itself, and held by nobody."""
+    shutdown, asked = Shutdown(grace=0), []
+    reconciler = Reconciler([Told, Errand, Budgeted], shutdown, threads=1)
+    reconciler.prepare()
+
+    def stop_at_the_first_claim(execute, sql, params, many, context):
+        if "fence" in sql and ("SKIP LOCKED" in sql or connection.vendor == "sqlite"):
+            asked.append(sql)
+            shutdown.asked.set()
+        return execute(sql, params, many, context)
+
+    for kind in (Told, Errand, Budgeted):
+        kind.objects.start()
+    for kind in (Told, Errand, Budgeted):
+        kind.objects.update(due_at=InSeconds(60))
+    with connection.execute_wrapper(stop_at_the_first_claim):
+        reconciler.run_pass()
+
+    tables = [kind._meta.db_table for kind in (Told, Errand, Budgeted)]
+    assert len([table for table in tables if any(f'"{table}"' in sql for sql in asked)]) == 1
