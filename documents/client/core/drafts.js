@@ -58,7 +58,7 @@ export function createDrafts({ storage, clock, user, document, writer, leaf }) {
 
     /** The work is on the server, or there is none. */
     clear() {
-      storage.remove(key);
+      if (key) storage.remove(key);
       key = was = "";
     },
 
