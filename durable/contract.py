@@ -510,10 +510,10 @@ def _owners_batch(
     assignments, given = _assignments(model, "postgresql", shape)
     assignments += [f"{column[name]} = mine.{column[name]}" for name in each]
     fields = [model._meta.get_field(name) for name in ("id", "fence", *each)]
-    # A list a column: a statement that names each value takes longer to read than all the rest. Its length is left to the
-    # column, as a cast would cut the text; and from a sub-select the planner takes it for a few rows, which it looks up in
-    # the index, instead of so many that it would rather read the whole table.
-    lists = ", ".join(f"(SELECT %s::{field.db_type(connections[using]).partition('(')[0]}[])" for field in fields)
+    # A list a column: a statement that names each value takes longer to read than all the rest. From a sub-select the
+    # planner takes it for a few rows, which it looks up in the index, instead of so many that it would rather read the
+    # whole table.
+    lists = ", ".join(f"(SELECT %s::{cursors.array_of(field, connections[using])})" for field in fields)
     statuses = ", ".join(f"'{status}'" for status in states)  # words of a Machine, never a user's
     more = f", beside AS ({beside})" if beside else ""
     key, held = column["id"], unweighed(f"run.{column['status']} IN ({statuses})")

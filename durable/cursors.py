@@ -16,7 +16,7 @@ from typing import Any
 
 from .prepared import Names
 
-__all__ = ["as_array", "copying", "nobody_looks_on", "rows", "write"]
+__all__ = ["array_of", "as_array", "copying", "nobody_looks_on", "rows", "write"]
 
 _IDLE = 0  # libpq's PQTRANS_IDLE: a transaction that was not begun yet begins with the next statement
 _TIMESTAMPTZ = 1184  # the type's number in every PostgreSQL
@@ -66,6 +66,11 @@ def copying(connection: Any, sql: str) -> Iterator[Any]:
 def as_array(values: Iterable[Any]) -> str:
     """Return texts, numbers or ids as PostgreSQL writes an array of them: the driver takes each value apart first."""
     return "{" + ",".join([f'"{value}"' if type(value) is not str else _quoted(value) for value in values]) + "}"
+
+
+def array_of(field: Any, connection: Any) -> str:
+    """Return the type of such an array of a column's values. A length is left to the column: a cast would cut the text."""
+    return f"{str(field.db_type(connection)).partition('(')[0]}[]"
 
 
 def nobody_looks_on(connection: Any) -> bool:

@@ -89,32 +89,28 @@ def insert_many(
 
 @functools.lru_cache(maxsize=64)
 def _insert_many_sql(model: Any, vendor: str, names: tuple[str, ...], rows: int, later: bool) -> str:
-    into, alike, times = _shape_of_many(model, vendor, names, later=later)
-    row = ", ".join([*["%s"] * len(names), *alike, *times])
+    into, constants, times = _shape_of_many(model, vendor, names, later=later)
+    row = ", ".join([*["%s"] * len(names), *constants, *times])
     return f"{into} VALUES {', '.join([f'({row})'] * rows)} ON CONFLICT DO NOTHING"
 
 
 @functools.lru_cache(maxsize=64)
 def _insert_columns_sql(model: Any, names: tuple[str, ...], same: tuple[str, ...], later: bool, using: str) -> str:
-    # A list a column: a statement that names each value takes longer to read than all the rest. Its length is left to the
-    # column, as a cast would cut the text.
-    into, alike, times = _shape_of_many(model, "postgresql", (*names, *same), later=later)
+    # A list a column: a statement that names each value takes longer to read than all the rest.
+    into, constants, times = _shape_of_many(model, "postgresql", (*names, *same), later=later)
     fields = [model._meta.get_field(name) for name in names]
     given = ", ".join(f'"{field.column}"' for field in fields)
-    arrays = ", ".join(f"%s::{str(field.db_type(connections[using])).partition('(')[0]}[]" for field in fields)
-    values = ", ".join([given, *["%s"] * len(same), *alike, *times])
+    arrays = ", ".join(f"%s::{cursors.array_of(field, connections[using])}" for field in fields)
+    values = ", ".join([given, *["%s"] * len(same), *constants, *times])
     return f"{into} SELECT {values} FROM UNNEST({arrays}) AS given ({given}) ON CONFLICT DO NOTHING"  # noqa: S608
 
 
 def _shape_of_many(model: Any, vendor: str, names: Sequence[str], *, later: bool) -> tuple[str, list[str], list[str]]:
     """Return what rows are inserted into, and as SQL what is alike in all of them, and their times."""
-    alike = {
-        name: value for name, value in _alike(model, born_claimed=False, step_names="").items() if name not in names
-    }
-    columns = ", ".join(f'"{model._meta.get_field(name).column}"' for name in (*names, *alike, *_NOW))
+    others = {name: value for name, value in alike(model).items() if name not in names}
+    columns = ", ".join(f'"{model._meta.get_field(name).column}"' for name in (*names, *others, *_NOW))
     times = [now_sql(vendor)] * 2 + [later_sql(vendor) if later else now_sql(vendor)]
-    said = [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
-    return f'INSERT INTO "{model._meta.db_table}" ({columns})', said, times  # names of our own columns, quoted
+    return f'INSERT INTO "{model._meta.db_table}" ({columns})', _constants(others), times  # our own columns, quoted
 
 
 def alike(model: Any) -> dict[str, str | int]:
@@ -125,8 +121,8 @@ def alike(model: Any) -> dict[str, str | int]:
 @functools.cache
 def _given_fields(model: Any) -> tuple[models.Field[Any, Any], ...]:
     """Return the fields whose values differ from one new run to the next."""
-    alike = {*_alike(model, born_claimed=False, step_names=""), *_NOW, "lease_expires_at"}
-    return tuple(field for field in model._meta.concrete_fields if not field.generated and field.name not in alike)
+    ours = {*alike(model), *_NOW, "lease_expires_at"}
+    return tuple(field for field in model._meta.concrete_fields if not field.generated and field.name not in ours)
 
 
 def _alike(model: Any, *, born_claimed: bool, step_names: str) -> dict[str, str | int]:
@@ -146,6 +142,11 @@ def _alike(model: Any, *, born_claimed: bool, step_names: str) -> dict[str, str 
     return {name: value for name, value in alike.items() if name in has}
 
 
+def _constants(alike: Mapping[str, str | int]) -> list[str]:
+    """Return them as SQL: words of a Machine, names of methods, and numbers, which need no escape."""
+    return [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
+
+
 @functools.lru_cache(maxsize=1024)
 def _insert_sql(
     model: Any, vendor: str, names: tuple[str, ...], born_claimed: bool, step_names: str, on_conflict: str
@@ -155,12 +156,12 @@ def _insert_sql(
     alike = _alike(model, born_claimed=born_claimed, step_names=step_names)
     targets = [column[name] for name in (*names, *alike, *_NOW)]
     values = ["%s"] * len(names)
-    values += [str(value) if isinstance(value, int) else f"'{value}'" for value in alike.values()]
+    values += _constants(alike)
     values += [now_sql(vendor)] * len(_NOW)
     if born_claimed:
         targets.append(column["lease_expires_at"])
         values.append(later_sql(vendor))
-    # Names of our own columns, quoted; words of a Machine and names of methods, which need no escape.
+    # Names of our own columns, quoted.
     into = f"{quote(model._meta.db_table)} ({', '.join(targets)})"
     sql = f"INSERT INTO {into} VALUES ({', '.join(values)})"  # noqa: S608
     return f"{sql} ON CONFLICT {on_conflict}" if on_conflict else sql

@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from .contract import Taking
 
-__all__ = ["Lane"]
+__all__ = ["Lane", "names_of_open"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,3 +35,14 @@ class Lane:
     def taking(self, *also: tuple[str, Any], **more: Any) -> Taking:
         """Return what a claimer asks for: the runs of this lane, of which more is true."""
         return Taking(within=self.within, also=(*self.also, *also), only=self.only, **more)
+
+
+def names_of_open(model: type[Any], column: str, using: str) -> list[str]:
+    """Return what that column of the open runs holds, each text once: by one look into the index of due runs for each."""
+    rows, found = model._base_manager.using(using).filter(due_at__isnull=False), [""]
+    while True:
+        later = rows.filter(**{f"{column}__gt": found[-1]}).order_by(column)
+        after = later.values_list(column, flat=True).first()
+        if after is None:
+            return found[1:]
+        found.append(after)

@@ -25,7 +25,7 @@ from .conf import setting
 from .contract import Claim, Machine, Taking, claim
 from .effects import outside_transaction
 from .errors import InsideTransaction, NotConfigured, Refused, Wait, WorkerLost, in_words, text_of
-from .lanes import Lane
+from .lanes import Lane, names_of_open
 from .owner import current, label_of
 from .run import CONTRACT, FAILURES_KEPT, Receipt, Run, RunQuerySet, clean_text, failure, trouble_index
 from .staff import Decision, of_operations
@@ -221,7 +221,7 @@ class Operation(Run):
     def maintain(cls, using: str) -> list[str]:
         problems = super().maintain(using)
         rows = cls._base_manager.using(using)
-        for name in _open_kinds(using):
+        for name in names_of_open(Operation, "kind", using):
             if calls.find(name) is None:
                 said = f"nobody will carry this on: no class of the kind {name!r} in this code"
                 rows.filter(kind=name, due_at__isnull=False, lease_expires_at__isnull=True).update(last_error=said)
@@ -308,16 +308,6 @@ class Operation(Run):
     def rows(self) -> RunQuerySet:
         """Return this row, for the conditional updates of staff."""
         return RunQuerySet(type(self), using=self._state.db).filter(pk=self.pk)
-
-
-def _open_kinds(using: str) -> list[str]:
-    """Return the kinds that open operations have, with one look into the index for each."""
-    rows, found = Operation._base_manager.using(using).filter(due_at__isnull=False), [""]
-    while True:
-        after = rows.filter(kind__gt=found[-1]).order_by("kind").values_list("kind", flat=True).first()
-        if after is None:
-            return found[1:]
-        found.append(after)
 
 
 @functools.lru_cache(maxsize=1024)

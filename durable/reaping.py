@@ -12,6 +12,7 @@ from . import clock, pauses, signals, topics
 from .conf import setting
 from .contract import Claim, Taking, put_back, reap
 from .errors import WorkerLost
+from .lanes import names_of_open
 from .message_lanes import spent
 from .owner import label_of
 from .run import FAILURES_KEPT, failure
@@ -29,7 +30,7 @@ def reap_and_report(model: Any, using: str) -> list[str]:
     problems = [
         f"The topic {topic!r} is paused: {why}. Its messages wait." for topic, why in pauses.paused(using).items()
     ]
-    unknown = [topic for topic in _open_topics(model, using) if topics.find(topic) is None]
+    unknown = [topic for topic in names_of_open(model, "topic", using) if topics.find(topic) is None]
     return problems + [_nobody_sends(model, using, topic) for topic in unknown]
 
 
@@ -78,13 +79,3 @@ def _nobody_sends(model: Any, using: str, topic: str) -> str:
     unmarked = rows.filter(status=waiting).exclude(last_error=said).values("pk")[:_WINDOW]
     rows.filter(pk__in=list(unmarked.values_list("pk", flat=True)), status=waiting).update(last_error=said)
     return f"{rows.count()} open message(s) of the topic {topic!r} wait for code that has a handler of it."
-
-
-def _open_topics(model: Any, using: str) -> list[str]:
-    """Return the topics that open messages have, with one look into the index for each."""
-    rows, found = model._base_manager.using(using).filter(due_at__isnull=False), [""]
-    while True:
-        after = rows.filter(topic__gt=found[-1]).order_by("topic").values_list("topic", flat=True).first()
-        if after is None:
-            return found[1:]
-        found.append(after)

@@ -27,9 +27,8 @@ __all__ = ["close", "send", "send_together"]
 
 logger = logging.getLogger("durable")
 
-_BELIEVED = (
-    1.0  # seconds, or a tenth of a lease, from the record of a beginning to the call; later it is asked for again
-)
+#: Seconds, or a tenth of a lease, from the record of a beginning to the call; later it is asked for again.
+_BELIEVED = 1.0
 
 
 # One by one ----------------------------------------------------------------------------------------------------------

@@ -8,21 +8,29 @@ from bench.entrant import FAST, SLOW, Entrant
 
 __all__ = ["PEERS"]
 
+#: What a peer's module calls its part in each workload.
+_PARTS = {
+    "W1": "Steps",
+    "W2": "Outbox",
+    "W3": "Claims",
+    "W4": "BootPass",
+    "W5": "Waking",
+    "W6": "Recovery",
+    "W9": "Steps",
+}
+
+
+def _plays(module: str, *workloads: str) -> dict[str, str]:
+    return {workload: f"bench.peers.{module}:{_PARTS[workload]}" for workload in workloads}
+
+
 _CHAIN = "a job a step; effect, then completion: at least once"
 PEERS = [
     Entrant(
         name="DBOS",
         group="peer",
         guarantee="step receipt with the effect (transaction steps); replayed workflow",
-        places={
-            "W1": "bench.peers.dbos_peer:Steps",
-            "W9": "bench.peers.dbos_peer:Steps",
-            "W2": "bench.peers.dbos_peer:Outbox",
-            "W3": "bench.peers.dbos_scenarios:Claims",
-            "W4": "bench.peers.dbos_scenarios:BootPass",
-            "W5": "bench.peers.dbos_scenarios:Waking",
-            "W6": "bench.peers.dbos_scenarios:Recovery",
-        },
+        places=_plays("dbos_peer", "W1", "W9", "W2") | _plays("dbos_scenarios", "W3", "W4", "W5", "W6"),
         packages=("dbos>=3", "psycopg[binary]"),
         share=SLOW,
     ),
@@ -30,14 +38,7 @@ PEERS = [
         name="Absurd",
         group="peer",
         guarantee="checkpoint after the effect: at least once",
-        places={
-            "W1": "bench.peers.absurd_peer:Steps",
-            "W9": "bench.peers.absurd_peer:Steps",
-            "W2": "bench.peers.absurd_peer:Outbox",
-            "W3": "bench.peers.absurd_peer:Claims",
-            "W4": "bench.peers.absurd_peer:BootPass",
-            "W5": "bench.peers.absurd_peer:Waking",
-        },
+        places=_plays("absurd_peer", "W1", "W9", "W2", "W3", "W4", "W5"),
         share={"W2": 0.25},
         packages=("absurd-sdk", "absurdctl", "psycopg[binary]"),
     ),
@@ -45,12 +46,7 @@ PEERS = [
         name="Procrastinate",
         group="peer",
         guarantee=_CHAIN,
-        places={
-            "W1": "bench.peers.procrastinate_peer:Steps",
-            "W2": "bench.peers.procrastinate_peer:Outbox",
-            "W3": "bench.peers.procrastinate_peer:Claims",
-            "W5": "bench.peers.procrastinate_peer:Waking",
-        },
+        places=_plays("procrastinate_peer", "W1", "W2", "W3", "W5"),
         packages=("procrastinate>=3", "psycopg[binary,pool]"),
         share=SLOW,
     ),
@@ -58,12 +54,7 @@ PEERS = [
         name="PgQueuer",
         group="peer",
         guarantee=f"{_CHAIN}; completions are buffered and can be lost, then repeat",
-        places={
-            "W1": "bench.peers.pgqueuer_peer:Steps",
-            "W2": "bench.peers.pgqueuer_peer:Outbox",
-            "W3": "bench.peers.pgqueuer_peer:Claims",
-            "W5": "bench.peers.pgqueuer_peer:Waking",
-        },
+        places=_plays("pgqueuer_peer", "W1", "W2", "W3", "W5"),
         packages=("pgqueuer[asyncpg]", "psycopg[binary]"),
         by_itself=False,
         share=FAST,
@@ -73,12 +64,7 @@ PEERS = [
         group="peer",
         guarantee=f"{_CHAIN}; completions are gathered and can be lost, then repeat",
         by_itself=False,
-        places={
-            "W1": "bench.peers.oban_peer:Steps",
-            "W2": "bench.peers.oban_peer:Outbox",
-            "W3": "bench.peers.oban_peer:Claims",
-            "W5": "bench.peers.oban_peer:Waking",
-        },
+        places=_plays("oban_peer", "W1", "W2", "W3", "W5"),
         packages=("oban", "psycopg[binary,pool]"),
         python=(3, 12),
     ),
@@ -86,12 +72,7 @@ PEERS = [
         name="Chancy",
         group="peer",
         guarantee=_CHAIN,
-        places={
-            "W1": "bench.peers.chancy_peer:Steps",
-            "W2": "bench.peers.chancy_peer:Outbox",
-            "W3": "bench.peers.chancy_peer:Claims",
-            "W5": "bench.peers.chancy_peer:Waking",
-        },
+        places=_plays("chancy_peer", "W1", "W2", "W3", "W5"),
         packages=("chancy", "psycopg[binary,pool]"),
         by_itself=False,
     ),
@@ -99,12 +80,7 @@ PEERS = [
         name="django-tasks-db",
         group="peer",
         guarantee="a job a step; no lease: a killed worker's job stays running",
-        places={
-            "W1": "bench.peers.django_tasks_peer:Steps",
-            "W2": "bench.peers.django_tasks_peer:Outbox",
-            "W3": "bench.peers.django_tasks_peer:Claims",
-            "W5": "bench.peers.django_tasks_peer:Waking",
-        },
+        places=_plays("django_tasks_peer", "W1", "W2", "W3", "W5"),
         packages=("django-tasks-db", "django>=6", "psycopg[binary]"),
         python=(3, 12),
         share=SLOW,
@@ -113,12 +89,7 @@ PEERS = [
         name="django-ox",
         group="peer",
         guarantee=_CHAIN,
-        places={
-            "W1": "bench.peers.django_ox_peer:Steps",
-            "W2": "bench.peers.django_ox_peer:Outbox",
-            "W3": "bench.peers.django_ox_peer:Claims",
-            "W5": "bench.peers.django_ox_peer:Waking",
-        },
+        places=_plays("django_ox_peer", "W1", "W2", "W3", "W5"),
         packages=("django-ox", "psycopg[binary]"),
         python=(3, 12),
         share=SLOW,
@@ -127,11 +98,7 @@ PEERS = [
         name="django-q2",
         group="peer",
         guarantee=_CHAIN,
-        places={
-            "W1": "bench.peers.django_q2_peer:Steps",
-            "W2": "bench.peers.django_q2_peer:Outbox",
-            "W5": "bench.peers.django_q2_peer:Waking",
-        },
+        places=_plays("django_q2_peer", "W1", "W2", "W5"),
         packages=("django-q2", "psycopg[binary]"),
         share=SLOW,
     ),

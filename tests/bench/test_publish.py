@@ -64,10 +64,13 @@ def test_what_the_scripts_of_their_own_have_found_has_its_sections(tmp_path):
     assert "Beyond the bound: `/p` 700 ms. another machine." in page
 
 
-@pytest.mark.skipif(not RESULTS.exists(), reason="no run has been published yet")
 def test_the_page_is_what_the_kept_results_say():
+    page = (DOCS / "performance.md").read_text()
+    if "## Targets" not in page:  # a page of before results were kept
+        assert not RESULTS.exists()
+        return
     text, charts = written(json.loads(RESULTS.read_text()))
 
-    assert (DOCS / "performance.md").read_text() == HEAD + text
+    assert page == HEAD + text
     for name, drawing in charts.items():
         assert (DOCS / "performance" / name).read_text() == drawing

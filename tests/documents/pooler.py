@@ -3,9 +3,26 @@
 import contextlib
 import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-__all__ = ["Pooler"]
+__all__ = ["behind_a_pooler"]
+
+
+@contextlib.contextmanager
+def behind_a_pooler(connection: Any, folder: Path) -> Iterator[None]:
+    """Have Django's connection go through one; it is closed before and after."""
+    connection.ensure_connection()
+    pooler = Pooler(folder, connection.connection.info.host, connection.connection.info.port)
+    connection.close()
+    connection.settings_dict["HOST"], direct = str(folder), connection.settings_dict["HOST"]
+    try:
+        yield
+    finally:
+        connection.settings_dict["HOST"] = direct
+        connection.close()
+        pooler.close()
 
 
 class Pooler:

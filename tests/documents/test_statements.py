@@ -13,7 +13,7 @@ from documents.swapping import _move
 
 from . import oracle
 from .factories import Person, save
-from .pooler import Pooler
+from .pooler import behind_a_pooler
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -183,21 +183,13 @@ def test_a_connection_that_is_out_of_autocommit_sends_texts():
 
 
 def test_behind_a_pooler_nothing_is_prepared(tmp_path):
-    connection.ensure_connection()
-    pooler = Pooler(tmp_path, connection.connection.info.host, connection.connection.info.port)
-    connection.close()
-    connection.settings_dict["HOST"], direct = str(tmp_path), connection.settings_dict["HOST"]
-    try:
+    with behind_a_pooler(connection, tmp_path):
         base = saves(AFTER + 1)
         with cost_of(connection) as sixth:
             base = saves(1, base)
         with cost_of(connection) as later:
             saves(3, base)
         assert prepared() == 0
-    finally:
-        connection.settings_dict["HOST"] = direct
-        connection.close()
-        pooler.close()
 
     assert (sixth.statements, later.statements) == (2, 3)
     assert len(oracle.check()[0]) == base + 3
