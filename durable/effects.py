@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from django.db import Error, InterfaceError, OperationalError, connections, transaction
+from django.db import Error, InterfaceError, OperationalError, connections
 
+from .chain import Chain
 from .contract import Claim
 from .errors import DurableError, LostLease, StepTimeout, text_of
 from .patience import patience
@@ -37,26 +38,30 @@ _INERROR = 3  # libpq's PQTRANS_INERROR
 _CANCEL_TIMEOUT = 2.0  # seconds to reach the server with a cancel request
 
 
-def commit(claim: Claim, column: str | Callable[[], bool], work: Callable[[], T]) -> T:
+def commit(
+    claim: Claim, column: str | Callable[[], bool], work: Callable[[], T], chain: Chain | None = None
+) -> T:
     """
     Do the work in one transaction that writes the receipt in that column first. Return what the work returned.
 
     The work calls `claim.write(…, unless=column)` before anything else: that takes the row's lock and proves ownership.
     It may be called again when the database undid the transaction; what it did in other places stays done. Where the
-    receipt is no column, a function says instead whether ours is there.
+    receipt is no column, a function says instead whether ours is there. With a chain the receipt may be written when the
+    work begins: `chain.is_begun` says so.
 
     Raises:
         LostLease: the run has a newer owner; nothing was written.
         Exception: whatever the work raised; nothing was written.
     """
     connection: Any = connections[claim.alias]
+    transactions = Chain(claim.alias) if chain is None else chain
     wrote: Callable[[], bool] = column if callable(column) else functools.partial(claim.wrote, column)
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
         raw = None
         try:
-            with transaction.atomic(using=claim.alias, durable=True):
+            with transactions:
                 raw = connection.connection
                 result = work()
                 _refuse_broken(connection)
