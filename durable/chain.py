@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import transaction
 
 from . import cursors
 
@@ -27,20 +27,20 @@ class Chain:
     A `with` block for each transaction; `close` after the last.
 
     Args:
-        using: the database alias.
+        connection: this thread's.
         go_on: called when a block ends well, in a transaction that may be committed with the next one's beginning. Does
             that, and returns whether the next is begun, with its receipt. Raises what a COMMIT would.
     """
 
-    def __init__(self, using: str, go_on: Callable[[], bool] = bool) -> None:
+    def __init__(self, connection: Any, go_on: Callable[[], bool] = bool) -> None:
+        self.connection = connection
         self.is_begun = False  # the transaction was begun by the block before, and its receipt is written
-        self._using = using
         self._go_on = go_on
         self._block: Any = None
 
     def __enter__(self) -> None:
         if self._block is None:
-            self._block = transaction.atomic(using=self._using, durable=True)
+            self._block = transaction.atomic(using=self.connection.alias, durable=True)
             self._block.__enter__()
 
     def __exit__(
@@ -64,7 +64,7 @@ class Chain:
 
     def _can_go_on(self) -> bool:
         """Whether this block is all there is between Django and the database: no test's transaction, nothing to be told."""
-        connection: Any = connections[self._using]
+        connection = self.connection
         return (
             cursors.nobody_looks_on(connection)
             and connection.atomic_blocks == [self._block]

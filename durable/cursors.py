@@ -115,6 +115,7 @@ class _Kept:
     """What is kept beside a connection."""
 
     cursor: Any  # the driver's
+    merging: Any  # one that writes the values into the text: EXECUTE and EXPLAIN take no others
     timezone: Any  # the one that it reads times in
     names: Names
     opener: Opener
@@ -124,24 +125,28 @@ def _executed(connection: Any, sql: str, params: Sequence[Any], *, often: bool) 
     with connection.wrap_database_errors:
         kept = _kept(connection)
         # In a transaction a name that is gone would take the caller's work with it.
-        if often and connection.autocommit and not connection.features.uses_server_side_binding:
-            return kept.names.execute(kept.cursor, sql, params)
+        if often and connection.autocommit:
+            return kept.names.execute(kept.merging, sql, params)
         return kept.cursor.execute(sql, params)
 
 
 def _begun(connection: Any, sql: str, params: Sequence[Any]) -> int:
     with connection.wrap_database_errors:
         kept = _kept(connection)
-        return kept.names.begin(kept.opener, kept.cursor, sql, params)
+        return kept.names.begin(kept.opener, kept.merging, sql, params)
 
 
 def _kept(connection: Any) -> _Kept:
     """Return what is kept beside the connection, made anew where that, or its time zone, is another."""
     kept: _Kept | None = getattr(connection, "_durable_cursor", None)
     if kept is None or kept.cursor.connection is not connection.connection or kept.timezone is not connection.timezone:
-        cursor = connection.create_cursor()
-        _read_times_quickly(cursor)
-        kept = connection._durable_cursor = _Kept(cursor, connection.timezone, Names(), Opener(cursor))
+        cursor = merging = connection.create_cursor()
+        if connection.features.uses_server_side_binding:
+            merging = connection.Database.ClientCursor(connection.connection)
+        for one in {cursor, merging}:
+            _read_times_quickly(one)
+        opener = Opener(merging)
+        kept = connection._durable_cursor = _Kept(cursor, merging, connection.timezone, Names(), opener)
     return kept
 
 

@@ -26,12 +26,14 @@ class Opener:
         cursor: the driver's, of that connection. Values are written as it would write them.
     """
 
-    __slots__ = ("_connection", "_literals")
+    __slots__ = ("_answers_of", "_connection", "_literals")
 
     def __init__(self, cursor: Any) -> None:
-        from psycopg.adapt import Transformer  # a project on SQLite has no driver of PostgreSQL
+        from psycopg import generators  # a project on SQLite has no driver of PostgreSQL
+        from psycopg.adapt import Transformer
 
         self._connection = cursor.connection
+        self._answers_of = generators.execute
         self._literals = Transformer(cursor)
 
     def is_next(self) -> bool:
@@ -80,12 +82,10 @@ class Opener:
         return False
 
     def _answers(self, before: str, sql: str, params: Sequence[Any]) -> list[Any]:
-        from psycopg import generators
-
         raw, message = self._connection, self._message(before, sql, params)
         with raw.lock:
             raw.pgconn.send_query(message)
-            answers: list[Any] = raw.wait(generators.execute(raw.pgconn))
+            answers: list[Any] = raw.wait(self._answers_of(raw.pgconn))
         return answers
 
     def _message(self, before: str, sql: str, params: Sequence[Any]) -> bytes:

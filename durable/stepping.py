@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db import models
+from django.db import connections, models
 
 from . import signals, starting
 from .chain import Chain
@@ -50,7 +50,7 @@ class Stepping:
         self._timeout = float(setting("STEP_TIMEOUT"))
         self._todo: list[Step] = []  # after the step in hand, the next one last
         self._quiet = False  # the step in hand wrote nothing but its receipt
-        self._chain = Chain(claim.alias, self._begin_next)
+        self._chain = Chain(connections[claim.alias], self._begin_next)
 
     def go(self) -> None:
         """Do the steps. Raises what they raise; the receipts written until then stay."""
@@ -84,10 +84,10 @@ class Stepping:
     def _do(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
         seconds = self._seconds_for(step)
         if step.external is None:
-            with timed(claim, seconds, in_transaction=True):
+            with timed(claim, seconds, transaction_on=self._chain.connection):
                 work = functools.partial(self._database_step, step, claim, last=last)
                 return commit(claim, step.column, work, self._chain)
-        with timed(claim, seconds, in_transaction=False):
+        with timed(claim, seconds):
             began = time.monotonic()
             result = step.body(self.job)
             took = time.monotonic() - began
@@ -122,7 +122,8 @@ class Stepping:
         if step.external is not None or claim.lost or claim.should_stop():
             return False
         claim.deadline = time.monotonic() + self._seconds_for(step)
-        return claim.write_next(self._receipt(step, claim, last=len(self._todo) == 1), unless=step.column)
+        stamp = self._receipt(step, claim, last=len(self._todo) == 1)
+        return claim.write_next(self._chain.connection, stamp, unless=step.column)
 
     def _record_external(self, step: Step, claim: Claim, result: Any, took: float, *, last: bool) -> set[str]:
         if step.record_body is None:
