@@ -87,13 +87,11 @@ class Names:
         Returns:
             None where nothing was sent: the statement is to be given a name, which is for `begin` to do.
         """
-        named = self._named.get(sql)
-        if self.gives is False:
-            return opener.send_after_commit(sql, params)
-        if named is None or (named.times >= _AFTER and time.monotonic() >= named.until):
+        named = self._named.get(sql) or self._named.setdefault(sql, _Named())
+        if self._is_due(named):
             return None
         named.times += 1
-        return opener.send_after_commit(named.execute or sql, params)
+        return opener.send_after_commit((self.gives and named.execute) or sql, params)
 
     def _send(
         self, send: Callable[[str, Sequence[Any]], Any], name: str, sql: str, params: Sequence[Any], *, alone: bool
@@ -110,13 +108,15 @@ class Names:
 
     def _named_as(self, cursor: Any, sql: str, params: Sequence[Any], *, alone: bool) -> str:
         """Return what to send instead of the statement; empty: itself. One that is sent often gets a name first."""
-        named = self._named.get(sql)
-        if named is None:
-            named = self._named[sql] = _Named()
+        named = self._named.get(sql) or self._named.setdefault(sql, _Named())
+        due = self._is_due(named)
         named.times += 1
-        if named.times > _AFTER and self.gives is not False and time.monotonic() >= named.until:
+        if due:
             self._prepare(cursor, named, sql, params, alone=alone)
         return named.execute
+
+    def _is_due(self, named: _Named) -> bool:
+        return named.times >= _AFTER and self.gives is not False and time.monotonic() >= named.until
 
     def _prepare(self, cursor: Any, named: _Named, sql: str, params: Sequence[Any], *, alone: bool) -> None:
         """Give the statement a name, if its plan is one to keep. Whatever goes wrong with that, the text is left."""

@@ -8,8 +8,8 @@ import struct
 import threading
 import time
 
-#: What commits: the word, and the receipt of a message, which is one statement and commits by itself.
-_COMMITS = (b"COMMIT\0", b"WITH beside AS (UPDATE")
+#: What commits: the words, and the receipt of a message, which is one statement and commits by itself.
+_COMMITS = (b"COMMIT\0", b"COMMIT AND CHAIN", b"WITH beside AS (UPDATE")
 _NEVER_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER: close() then sends RST instead of FIN
 
 
