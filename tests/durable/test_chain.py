@@ -275,3 +275,13 @@ def test_where_somebody_looks_on_nothing_is_chained(beside):
 
     assert chained(cost) == 0
     assert (job.status, receipts(beside, job)) == ("done", 5)
+
+
+@pytest.mark.django_db(transaction=False)
+def test_in_a_tests_own_transaction_nothing_is_chained_and_so_nothing_committed(beside):
+    with cost_of(connection) as cost:
+        job = Errand.objects.run()
+
+    assert chained(cost) == 0
+    assert (job.status, effects(job)) == ("done", EVERY)
+    assert beside("SELECT count(*) FROM app_errand WHERE id = %s", job.pk) == [(0,)]
