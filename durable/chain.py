@@ -67,9 +67,7 @@ class Chain:
         connection = self.connection
         return (
             cursors.nobody_looks_on(connection)
-            and connection.atomic_blocks == [self._block]
-            and connection.commit_on_exit
-            and not connection.savepoint_ids
+            and not connection.savepoint_ids  # ours is the outermost block, which commits
             and not connection.run_on_commit
             and not connection.closed_in_transaction
             and connection.connection.pgconn.transaction_status == _INTRANS
