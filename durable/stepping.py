@@ -163,7 +163,7 @@ class Stepping:
             stamp["losses"] = 0
         if self.job.last_error:
             stamp["last_error"] = ""
-        return stamp | self._receipt(step, claim, last=last)
+        return self._receipt(step, claim, last=last) | stamp
 
     def _receipt(self, step: Step, claim: Claim, *, last: bool) -> dict[str, Any]:
         """Return what every receipt writes; nothing else is to be said where another was written in this attempt."""
