@@ -59,6 +59,7 @@ def _wal_position(connection: psycopg.Connection) -> int:
 
 
 _CHANGES = re.compile(r'"(INSERT|UPDATE|DELETE|MERGE|COPY) ')
+_ENDS = re.compile(r'"(COMMIT|ROLLBACK)"')
 
 
 def _read(trace: Iterator[str], cost: Cost) -> None:
@@ -67,16 +68,17 @@ def _read(trace: Iterator[str], cost: Cost) -> None:
     for line in trace:
         parts = line.rstrip("\n").split("\t")
         if "F" not in parts[:2]:
+            cost.statements += "CommandComplete" in parts or "ErrorResponse" in parts
             if "CommandComplete" in parts:
-                wrote = (wrote or _CHANGES.search(line) is not None) and '"ROLLBACK"' not in line
+                # By COMMIT; what follows in the same message begins another transaction.
+                cost.commits += wrote and '"COMMIT"' in line
+                wrote = (wrote or _CHANGES.search(line) is not None) and not _ENDS.search(line)
             elif "ReadyForQuery" in parts:
-                # Idle again after a change: it was committed, by COMMIT or as a statement of its own.
+                # Idle again after a change: it was a statement of its own.
                 cost.commits += wrote and parts[-1].strip() == "I"
                 wrote = wrote and parts[-1].strip() == "T"
             continue
         message, text = parts[parts.index("F") + 2], " ".join(parts[parts.index("F") + 3 :])
-        if message in {"Query", "Execute"}:
-            cost.statements += 1
         if message in {"Query", "Parse"}:
             sent.append(text.strip())
         if message in {"Query", "Sync"}:
@@ -126,5 +128,7 @@ def server_counters(url: str) -> ServerCounters:
             log = connection.execute("SELECT pg_read_binary_file('log')").fetchone()[0].decode(errors="replace")
         except psycopg.Error:
             return ServerCounters(statements=None, commits=commits[0], wal=wal[0])
-    statements = len(re.findall(rf"^db={re.escape(name)} LOG:  (?:statement|execute [^:]*):", log, re.MULTILINE))
+    # A message of two statements is one line.
+    lines = rf"^db={re.escape(name)} LOG:  (?:statement|execute [^:]*):( (?:BEGIN|COMMIT AND CHAIN); )?"
+    statements = sum(1 + bool(two) for two in re.findall(lines, log, re.MULTILINE))
     return ServerCounters(statements=statements, commits=commits[0], wal=wal[0])

@@ -11,14 +11,15 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from .opening import Opener
 from .prepared import Names
 
-__all__ = ["array_of", "as_array", "copying", "nobody_looks_on", "rows", "write"]
+__all__ = ["array_of", "as_array", "chain", "copying", "nobody_looks_on", "rows", "write"]
 
-_IDLE = 0  # libpq's PQTRANS_IDLE: a transaction that was not begun yet begins with the next statement
 _TIMESTAMPTZ = 1184  # the type's number in every PostgreSQL
 
 
@@ -31,7 +32,7 @@ def write(connection: Any, sql: str, params: Sequence[Any], *, often: bool = Fal
         sql: with `%s` for each parameter.
         params: as the driver takes them.
         often: it is worth being planned once for all, as it finds its rows by their keys.
-        begins: it may be so although it is in a transaction, where nothing was sent in that before.
+        begins: it may be the first of its transaction: then it is sent together with BEGIN.
 
     Returns:
         How many rows it changed.
@@ -44,7 +45,25 @@ def write(connection: Any, sql: str, params: Sequence[Any], *, often: bool = Fal
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return int(cursor.rowcount)
-    return int(_executed(connection, sql, params, often=often, begins=begins).rowcount)
+    if begins and _kept(connection).opener.is_next():
+        return _begun(connection, sql, params)
+    return int(_executed(connection, sql, params, often=often).rowcount)
+
+
+def chain(connection: Any, sql: str, params: Sequence[Any]) -> bool:
+    """
+    Commit the open transaction and begin the next with that statement, in one message. Call it where nobody looks on.
+
+    Returns:
+        Whether the next is begun, its statement having changed one row. Otherwise it is not, and whether the first was
+        committed the connection tells: it is idle then.
+
+    Raises:
+        django.db.Error: it was not committed; or the connection is lost, and whether it was is not known.
+    """
+    with connection.wrap_database_errors:
+        kept = _kept(connection)
+        return bool(kept.names.begin_after_commit(kept.opener, sql, params))
 
 
 def rows(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False) -> list[tuple[Any, ...]]:
@@ -59,7 +78,7 @@ def rows(connection: Any, sql: str, params: Sequence[Any], *, often: bool = Fals
 @contextlib.contextmanager
 def copying(connection: Any, sql: str) -> Iterator[Any]:
     """Open a COPY FROM STDIN where nobody looks on; `write` its lines to what the context gives. Raises as `write`."""
-    with connection.wrap_database_errors, _kept(connection)[0].copy(sql) as door:
+    with connection.wrap_database_errors, _kept(connection).cursor.copy(sql) as door:
         yield door
 
 
@@ -91,25 +110,44 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _executed(connection: Any, sql: str, params: Sequence[Any], *, often: bool, begins: bool = False) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is kept beside a connection."""
+
+    cursor: Any  # the driver's
+    merging: Any  # one that writes the values into the text: EXECUTE and EXPLAIN take no others
+    timezone: Any  # the one that it reads times in
+    names: Names
+    opener: Opener
+
+
+def _executed(connection: Any, sql: str, params: Sequence[Any], *, often: bool) -> Any:
     with connection.wrap_database_errors:
-        cursor, names = _kept(connection)
-        # Elsewhere in a transaction a name that is gone would take the caller's work with it.
-        alone = connection.autocommit
-        by_name = alone or (begins and connection.connection.pgconn.transaction_status == _IDLE)
-        if often and by_name and not connection.features.uses_server_side_binding:
-            return names.execute(cursor, sql, params, alone=alone)
-        return cursor.execute(sql, params)
+        kept = _kept(connection)
+        # In a transaction a name that is gone would take the caller's work with it.
+        if often and connection.autocommit:
+            return kept.names.execute(kept.merging, sql, params)
+        return kept.cursor.execute(sql, params)
 
 
-def _kept(connection: Any) -> tuple[Any, Names]:
-    """Return the driver's cursor of that connection, made anew where the connection or its time zone is another."""
-    kept = getattr(connection, "_durable_cursor", None)
-    if kept is None or kept[0].connection is not connection.connection or kept[2] is not connection.timezone:
-        cursor = connection.create_cursor()
-        _read_times_quickly(cursor)
-        kept = connection._durable_cursor = (cursor, Names(), connection.timezone)
-    return kept[0], kept[1]
+def _begun(connection: Any, sql: str, params: Sequence[Any]) -> int:
+    with connection.wrap_database_errors:
+        kept = _kept(connection)
+        return kept.names.begin(kept.opener, kept.merging, sql, params)
+
+
+def _kept(connection: Any) -> _Kept:
+    """Return what is kept beside the connection, made anew where that, or its time zone, is another."""
+    kept: _Kept | None = getattr(connection, "_durable_cursor", None)
+    if kept is None or kept.cursor.connection is not connection.connection or kept.timezone is not connection.timezone:
+        cursor = merging = connection.create_cursor()
+        if connection.features.uses_server_side_binding:
+            merging = connection.Database.ClientCursor(connection.connection)
+        for one in {cursor, merging}:
+            _read_times_quickly(one)
+        opener = Opener(merging)
+        kept = connection._durable_cursor = _Kept(cursor, merging, connection.timezone, Names(), opener)
+    return kept
 
 
 def _read_times_quickly(cursor: Any) -> None:

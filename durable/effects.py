@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from django.db import Error, InterfaceError, OperationalError, connections, transaction
+from django.db import Error, InterfaceError, OperationalError, connections
 
+from .chain import Chain
 from .contract import Claim
 from .errors import DurableError, LostLease, StepTimeout, text_of
 from .patience import patience
@@ -37,26 +38,28 @@ _INERROR = 3  # libpq's PQTRANS_INERROR
 _CANCEL_TIMEOUT = 2.0  # seconds to reach the server with a cancel request
 
 
-def commit(claim: Claim, column: str | Callable[[], bool], work: Callable[[], T]) -> T:
+def commit(claim: Claim, column: str | Callable[[], bool], work: Callable[[], T], chain: Chain | None = None) -> T:
     """
     Do the work in one transaction that writes the receipt in that column first. Return what the work returned.
 
     The work calls `claim.write(…, unless=column)` before anything else: that takes the row's lock and proves ownership.
     It may be called again when the database undid the transaction; what it did in other places stays done. Where the
-    receipt is no column, a function says instead whether ours is there.
+    receipt is no column, a function says instead whether ours is there. With a chain the receipt may be written when the
+    work begins: `chain.is_begun` says so.
 
     Raises:
         LostLease: the run has a newer owner; nothing was written.
         Exception: whatever the work raised; nothing was written.
     """
-    connection: Any = connections[claim.alias]
+    transactions = Chain(connections[claim.alias]) if chain is None else chain
+    connection = transactions.connection
     wrote: Callable[[], bool] = column if callable(column) else functools.partial(claim.wrote, column)
     give_up = None
     finished: list[T] = []
     for tries in range(1_000_000):
         raw = None
         try:
-            with transaction.atomic(using=claim.alias, durable=True):
+            with transactions:
                 raw = connection.connection
                 result = work()
                 _refuse_broken(connection)
@@ -110,16 +113,21 @@ class timed:  # noqa: N801 - used as a `with` block's verb, as contextlib's own 
     Give the step in hand a deadline. After it the lease is not renewed, and an open transaction is cut off.
 
     A hung external call cannot be ended from outside; its run becomes claimable, and its late receipt matches no row.
+
+    Args:
+        claim: of the run.
+        seconds: how long the step may take.
+        transaction_on: this thread's connection, where the step is a transaction on that.
     """
 
-    __slots__ = ("_claim", "_in_transaction", "_seconds")
+    __slots__ = ("_claim", "_connection", "_seconds")
 
-    def __init__(self, claim: Claim, seconds: float, *, in_transaction: bool) -> None:
-        self._claim, self._seconds, self._in_transaction = claim, seconds, in_transaction
+    def __init__(self, claim: Claim, seconds: float, *, transaction_on: Any = None) -> None:
+        self._claim, self._seconds, self._connection = claim, seconds, transaction_on
 
     def __enter__(self) -> None:
-        if self._in_transaction:
-            self._claim.cut_off = _cutter(self._claim.alias)
+        if self._connection is not None:
+            self._claim.cut_off = _cutter(self._connection)
         self._claim.deadline = time.monotonic() + self._seconds
 
     def __exit__(self, *_: object) -> None:
@@ -201,14 +209,14 @@ def undone_by_the_database(error: Exception, connection: Any, raw: Any) -> bool:
     return lost
 
 
-def _cutter(using: str) -> Callable[[], None] | None:
+def _cutter(connection: Any) -> Callable[[], None] | None:
     """
-    Return what ends this thread's open transaction from another thread: a cancel request, then its socket shut down.
+    Return what ends the open transaction on a thread's connection from another thread: a cancel request, then its socket
+    shut down.
 
     The server looks at the socket between two statements only, so the one it may be working on is canceled first. Which
-    connection it is is looked up then: begun again after a lost one, the step runs on another.
+    connection of the driver it is is looked up then: begun again after a lost one, the step runs on another.
     """
-    connection: Any = connections[using]
     if connection.vendor != "postgresql":
         return None
 

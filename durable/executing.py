@@ -75,10 +75,10 @@ class Executing:
         action: Any = actions.find(self.plan.steps[position]["action"])
         seconds = float(action.timeout if action.timeout is not None else setting("STEP_TIMEOUT"))
         if action.external is None:
-            with timed(self.claim, seconds, in_transaction=True):
+            with timed(self.claim, seconds, transaction_on=connections[self.claim.alias]):
                 return self._commit(position, lambda: self._database_step(position, action, last=last))
         self._commit(position, lambda: self._begin(position, action))
-        with timed(self.claim, seconds, in_transaction=False):
+        with timed(self.claim, seconds):
             began = time.monotonic()
             ending = self._body(position, action)
             took = time.monotonic() - began

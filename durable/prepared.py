@@ -17,9 +17,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from .opening import Opener
 
 __all__ = ["NameForgotten", "Names"]
 
@@ -51,39 +53,70 @@ class Names:
     gives: bool | None = None  # None: whether it talks to its own server process is not known yet
     _named: dict[str, _Named] = field(default_factory=dict)
 
-    def execute(self, cursor: Any, sql: str, params: Sequence[Any], *, alone: bool = True) -> Any:
+    def execute(self, cursor: Any, sql: str, params: Sequence[Any]) -> Any:
         """
-        Carry a statement out by its name, or as text, with the driver's cursor.
+        Carry a statement out by its name, or as text, with the driver's cursor, as its own transaction.
 
         Args:
             cursor: the driver's.
             sql: with `%s` for each parameter.
             params: as the driver takes them.
-            alone: it is its own transaction. Otherwise it must be the first of one.
 
         Returns:
-            The cursor, with the statement's answer.
+            The cursor, with the statement's answer. Raises the driver's errors, as for the text.
+        """
+        return self._send(cursor.execute, self._named_as(cursor, sql, params, alone=True), sql, params, alone=True)
+
+    def begin(self, opener: Opener, cursor: Any, sql: str, params: Sequence[Any]) -> int:
+        """
+        Do as `execute`, but with a statement that returns no rows, as the first of a transaction. Return the rows changed.
 
         Raises:
-            NameForgotten: only where it is not alone: the server does not know the name, so the transaction is lost, in
-                which nothing was done. Begun again, it goes as text.
-            The driver's errors, as for the text.
+            NameForgotten: the server does not know the name, so the transaction is lost, in which nothing was done. Begun
+                again, it goes as text.
         """
-        named = self._named.get(sql)
-        if named is None:
-            named = self._named[sql] = _Named()
+        name = self._named_as(cursor, sql, params, alone=False)
+        if not opener.is_next():  # to give it a name has begun the transaction
+            return int(self._send(cursor.execute, name, sql, params, alone=False).rowcount)
+        return int(self._send(opener.send, name, sql, params, alone=False))
+
+    def begin_after_commit(self, opener: Opener, sql: str, params: Sequence[Any]) -> bool | None:
+        """
+        Commit, and begin the next transaction with that statement. See `Opener.send_after_commit`.
+
+        Returns:
+            None where nothing was sent: the statement is to be given a name, which is for `begin` to do.
+        """
+        named = self._named.get(sql) or self._named.setdefault(sql, _Named())
+        if self._is_due(named):
+            return None
         named.times += 1
-        if named.times > _AFTER and self.gives is not False and time.monotonic() >= named.until:
-            self._prepare(cursor, named, sql, params, alone=alone)
-        if named.execute and self.gives:
+        return opener.send_after_commit((self.gives and named.execute) or sql, params)
+
+    def _send(
+        self, send: Callable[[str, Sequence[Any]], Any], name: str, sql: str, params: Sequence[Any], *, alone: bool
+    ) -> Any:
+        if name and self.gives:
             try:
-                return cursor.execute(named.execute, params)
-            except cursor.connection.Error as error:
-                if error.sqlstate != _UNKNOWN:
+                return send(name, params)
+            except Exception as error:
+                if getattr(error, "sqlstate", None) != _UNKNOWN:
                     raise
                 self.gives = False
                 _begin_again(error, alone=alone)
-        return cursor.execute(sql, params)
+        return send(sql, params)
+
+    def _named_as(self, cursor: Any, sql: str, params: Sequence[Any], *, alone: bool) -> str:
+        """Return what to send instead of the statement; empty: itself. One that is sent often gets a name first."""
+        named = self._named.get(sql) or self._named.setdefault(sql, _Named())
+        due = self._is_due(named)
+        named.times += 1
+        if due:
+            self._prepare(cursor, named, sql, params, alone=alone)
+        return named.execute
+
+    def _is_due(self, named: _Named) -> bool:
+        return named.times >= _AFTER and self.gives is not False and time.monotonic() >= named.until
 
     def _prepare(self, cursor: Any, named: _Named, sql: str, params: Sequence[Any], *, alone: bool) -> None:
         """Give the statement a name, if its plan is one to keep. Whatever goes wrong with that, the text is left."""

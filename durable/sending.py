@@ -40,7 +40,7 @@ def send(message: Any, claim: Claim, handler: Any) -> None:
     if not _was_just_begun(message, claim) and persistently(claim, lambda: _begin_or_settle(message, claim)):
         return
     try:
-        with timed(claim, _timeout(handler), in_transaction=False):
+        with timed(claim, _timeout(handler)):
             result = handler.send(message)
     except Wait as wait:
         _wait(message, claim, wait)

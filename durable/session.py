@@ -5,7 +5,7 @@ Session: one `manage.py reconcile` from its options to its summary. The command 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -106,7 +106,8 @@ def run_session(
     aliases = {kinds.alias_of(model) for model in models}
     for alias in aliases:
         limit_connection(alias, float(setting("LEASE")))
-    orphans = [found for alias in sorted(aliases) for found in kinds.orphans(alias)] if everything else []
+        connections[alias].ensure_connection()  # one that was never there is the caller's to hear of, at once
+    orphans: list[tuple[str, int]] = []
     troubled: list[str] = []
 
     with Shutdown(grace=float(setting("GRACE")), code=0 if watch else 1) as shutdown, Progress(out, quiet=quiet) as bar:
@@ -122,15 +123,22 @@ def run_session(
             models, shutdown, threads=threads or _default_threads(aliases), boot=not due_only, limit=limit,
             on_outcome=on_outcome, on_maintain=workers.here, lanes=lanes,
         )  # fmt: skip
-        workers.sign_on(watches=watch, threads=reconciler.threads)
+
+        def begin() -> None:
+            orphans[:] = [found for alias in sorted(aliases) for found in kinds.orphans(alias)] if everything else []
+            workers.sign_on(watches=watch, threads=reconciler.threads)
+            if watch:
+                reconciler.prepare()
+
         if watch:
             bar.say(f"Watching {len(models)} kind(s), {reconciler.threads} thread(s). Ctrl-C or SIGTERM stops.")
-            _prepare(reconciler, shutdown)
+            _outliving_its_connection(begin, aliases, shutdown)
             for problem in Result(reconciler.report, orphans)._problems():
                 bar.say(problem)
             with waking.listening(aliases, reconciler.wake_one):
                 reconciler.watch(float(setting("POLL")))
         else:
+            begin()
             _passes(reconciler, models, shutdown, bar, wait)
         workers.sign_off()
     result = Result(reconciler.report, orphans, shutdown.name, troubled)
@@ -139,14 +147,14 @@ def run_session(
     return result
 
 
-def _prepare(reconciler: Reconciler, shutdown: Shutdown) -> None:
-    """Prepare, and once more where the connection was lost meanwhile: who watches outlives its database."""
+def _outliving_its_connection(begin: Callable[[], None], aliases: set[str], shutdown: Shutdown) -> None:
+    """Begin, and once more where the connection was lost meanwhile: who watches outlives its database."""
     give_up = time.monotonic() + _BEGUN_WITHIN
     while True:
         try:
-            reconciler.prepare()
+            begin()
         except (OperationalError, InterfaceError):
-            lost = [one for _, alias in reconciler.models if not (one := connections[alias]).is_usable()]
+            lost = [one for alias in aliases if not (one := connections[alias]).is_usable()]
             if not lost or shutdown.stopping() or time.monotonic() > give_up:
                 raise
             for connection in lost:

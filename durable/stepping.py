@@ -16,9 +16,10 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db import models
+from django.db import connections, models
 
 from . import signals, starting
+from .chain import Chain
 from .conf import setting
 from .contract import NOW, Claim, Later
 from .effects import commit, persistently, timed
@@ -47,6 +48,9 @@ class Stepping:
         self._log_to_be: dict[str, Any] = job.step_log
         self._logged_fence: int | None = None
         self._timeout = float(setting("STEP_TIMEOUT"))
+        self._todo: list[Step] = []  # after the step in hand, the next one last
+        self._quiet = False  # the step in hand wrote nothing but its receipt
+        self._chain = Chain(connections[claim.alias], self._begin_next)
 
     def go(self) -> None:
         """Do the steps. Raises what they raise; the receipts written until then stay."""
@@ -55,26 +59,35 @@ class Stepping:
         todo = [step for step in steps if getattr(job, step.column) is None]
         if not todo:
             persistently(claim, lambda: claim.settle(job.MACHINE.done, **starting.landing(type(job))))
-        for step in todo:
-            claim.check()
-            job.step_in_hand = step.name
-            before = own_values(job)
-            try:
-                written = self._do(step, claim, last=step is todo[-1])
-            finally:
-                # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
-                _put_back(job, before)
-            self._learn(step, claim, written)
-            if signals.step_done.receivers:
-                signals.send(signals.step_done, job, step=step.name, claim=claim)
+        self._todo = todo[::-1]
+        try:
+            while self._todo:
+                self._take(self._todo.pop())
+        finally:
+            self._chain.close()
         job.step_in_hand = ""
+
+    def _take(self, step: Step) -> None:
+        job, claim = self.job, self.claim
+        claim.check()
+        job.step_in_hand = step.name
+        before = own_values(job)
+        try:
+            written = self._do(step, claim, last=not self._todo)
+        finally:
+            # What a step assigned without returning it is undone: a run resumed after a crash would not see it.
+            _put_back(job, before)
+        self._learn(step, claim, written)
+        if signals.step_done.receivers:
+            signals.send(signals.step_done, job, step=step.name, claim=claim)
 
     def _do(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
         seconds = self._seconds_for(step)
         if step.external is None:
-            with timed(claim, seconds, in_transaction=True):
-                return commit(claim, step.column, lambda: self._database_step(step, claim, last=last))
-        with timed(claim, seconds, in_transaction=False):
+            with timed(claim, seconds, transaction_on=self._chain.connection):
+                work = functools.partial(self._database_step, step, claim, last=last)
+                return commit(claim, step.column, work, self._chain)
+        with timed(claim, seconds):
             began = time.monotonic()
             result = step.body(self.job)
             took = time.monotonic() - began
@@ -85,7 +98,8 @@ class Stepping:
 
     def _database_step(self, step: Step, claim: Claim, *, last: bool) -> set[str]:
         # Stamp before the body: the UPDATE takes the row lock and proves the fence, so nobody takes the run meanwhile.
-        claim.write(self._stamp(step, claim, None, last=last), unless=step.column)
+        if not self._chain.is_begun:
+            claim.write(self._stamp(step, claim, None, last=last), unless=step.column)
         began = time.monotonic()
         fields = self._own_fields(step, step.body(self.job))
         took = time.monotonic() - began
@@ -94,9 +108,22 @@ class Stepping:
             late["step_log"] = self._log(step, claim, took) or self.job.step_log
             if not last:
                 late["lease_expires_at"] = Later(claim.lease)
+        self._quiet = not late
         if late:
             claim.write(late, states=self._states(last=last))
         return set(fields)
+
+    def _begin_next(self) -> bool:
+        """Commit the step in hand together with the next one's receipt, where that needs nothing to be learned first."""
+        claim = self.claim
+        if not (self._todo and self._quiet) or self.job.failures or signals.step_done.receivers:
+            return False
+        step = self._todo[-1]
+        if step.external is not None or claim.lost or claim.should_stop():
+            return False
+        claim.deadline = time.monotonic() + self._seconds_for(step)
+        stamp = self._receipt(step, claim, last=len(self._todo) == 1)
+        return claim.write_next(self._chain.connection, stamp, unless=step.column)
 
     def _record_external(self, step: Step, claim: Claim, result: Any, took: float, *, last: bool) -> set[str]:
         if step.record_body is None:
@@ -125,7 +152,7 @@ class Stepping:
         return (self.job.MACHINE.done if last else self.job.MACHINE.claimed,)
 
     def _stamp(self, step: Step, claim: Claim, took: float | None, *, last: bool) -> dict[str, Any]:
-        stamp: dict[str, Any] = {step.column: NOW}
+        stamp: dict[str, Any] = {}
         log = self._log(step, claim, took)
         if log is not None:
             stamp["step_log"] = log
@@ -136,9 +163,13 @@ class Stepping:
             stamp["losses"] = 0
         if self.job.last_error:
             stamp["last_error"] = ""
+        return self._receipt(step, claim, last=last) | stamp
+
+    def _receipt(self, step: Step, claim: Claim, *, last: bool) -> dict[str, Any]:
+        """Return what every receipt writes; nothing else is to be said where another was written in this attempt."""
         if last:
-            return {**stamp, **claim.settling(self.job.MACHINE.done), **starting.landing(type(self.job))}
-        return {**stamp, "lease_expires_at": Later(claim.lease), "updated_at": NOW}
+            return {step.column: NOW, **claim.settling(self.job.MACHINE.done), **starting.landing(type(self.job))}
+        return {step.column: NOW, "lease_expires_at": Later(claim.lease), "updated_at": NOW}
 
     def _log(self, step: Step, claim: Claim, took: float | None) -> dict[str, Any] | None:
         """

@@ -292,7 +292,7 @@ class _Sweep:
 
     def _sync(self, one: Any, tally: dict[str, Any]) -> None:
         try:
-            with timed(self.claim, self.sync.timeout, in_transaction=False):
+            with timed(self.claim, self.sync.timeout):
                 changed = self.sync.call.sync(one)
         except (LostLease, Interrupted, Wait, NotConfigured):
             raise

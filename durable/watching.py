@@ -90,7 +90,7 @@ def _begin(op: Any, claim: Claim, kind: Kind, *, nothing: dict[str, Any]) -> Non
     op.in_hand = "begin"
     claim.check()
     try:
-        with timed(claim, kind.timeout, in_transaction=False):
+        with timed(claim, kind.timeout):
             answer = _answer(kind.call.begin(op), "begin")
     except Wait as wait:
         # The far side said no, for now: this call began nothing.
@@ -116,7 +116,7 @@ def _found(op: Any, claim: Claim, kind: Kind) -> bool:
     """
     op.in_hand = "find"
     if kind.can_find:
-        with timed(claim, kind.timeout, in_transaction=False):
+        with timed(claim, kind.timeout):
             found = kind.call.find(op)
         if found:
             _keep(op, claim, _answer(found, "find"))
@@ -172,7 +172,7 @@ def _ask_to_cancel(op: Any, claim: Claim, kind: Kind) -> bool:
         return False
     note = ""
     try:
-        with timed(claim, kind.timeout, in_transaction=False):
+        with timed(claim, kind.timeout):
             kind.call.cancel(op)
     except Refused as refused:
         note = f"the far side does not cancel it: {refused}"
@@ -183,7 +183,7 @@ def _ask_to_cancel(op: Any, claim: Claim, kind: Kind) -> bool:
 def _poll(op: Any, claim: Claim, kind: Kind) -> None:
     op.in_hand = "poll"
     try:
-        with timed(claim, kind.timeout, in_transaction=False):
+        with timed(claim, kind.timeout):
             outcome = kind.call.poll(op)
     except Wait as wait:
         if is_overdue(op, kind):

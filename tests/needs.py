@@ -2,10 +2,12 @@
 Needs: programs that are no Python packages. They are found or installed; a test that has none fails and says so.
 """
 
+import fcntl
 import functools
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 FAKETIME = "libfaketimeMT.so.1"
@@ -14,12 +16,12 @@ FAKETIME = "libfaketimeMT.so.1"
 @functools.cache
 def program(name: str, package: str) -> str:
     """Return the path of a program, installed from its Debian package where it is missing and we may."""
-    found = shutil.which(name) or _in_sbin(name)
+    found, said = shutil.which(name) or _in_sbin(name), ""
     if found is None and _may_install():
-        _install(package)
+        said = _install(package)
         found = shutil.which(name) or _in_sbin(name)
     assert found, (
-        f"this test needs {name}: install the package {package} (apt-get install {package}), or run it as root"
+        f"this test needs {name}: install the package {package} (apt-get install {package}), or run it as root. {said}"
     )
     return found
 
@@ -48,10 +50,16 @@ def _may_install() -> bool:
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
-def _install(package: str) -> None:
-    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-qy", "--no-install-recommends", package]):
-        subprocess.run(command, env=quiet, capture_output=True, timeout=300)
+def _install(package: str) -> str:
+    """Install a package; one part of the suite at a time, as apt refuses a second. Return what it complained of."""
+    quiet, said = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, ""
+    wait = ["-o", "DPkg::Lock::Timeout=300"]  # for others than us
+    with Path(tempfile.gettempdir(), "known-state-tests-install.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for command in (["update", "-q"], ["install", "-qy", "--no-install-recommends", package]):
+            ended = subprocess.run(["apt-get", *wait, *command], env=quiet, capture_output=True, text=True, timeout=600)
+            said = ended.stderr.strip()[-500:] if ended.returncode else ""
+    return said
 
 
 def _in_sbin(name: str) -> str | None:

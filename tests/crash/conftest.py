@@ -10,7 +10,7 @@ from .server import migrated_server, orm_on
 from .workers import QUICK, Workers
 
 TABLES = (
-    "crash_effect, crash_parcel, crash_chore, crash_call, crash_trouble, durable_message, durable_attempt,"
+    "crash_effect, crash_parcel, crash_move, crash_chore, crash_call, crash_trouble, durable_message, durable_attempt,"
     " durable_operation, durable_plan, durable_planreceipt, durable_decision"
 )
 

@@ -29,6 +29,11 @@ def test_without_the_admin_nobody_is_reminded():
         assert check_admin([]) == []
 
 
+@pytest.fixture(autouse=True)
+def a_terminal_that_can_do_more_than_a_typewriter(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -66,6 +66,7 @@ BEGINNING = "tests/polling/test_beginning.py"
 WATCHING = "tests/polling/test_watching.py"
 AHEAD = "tests/outbox/test_begun_ahead.py"
 PREPARED_PLANS = "tests/durable/test_prepared.py"
+CHAIN = "tests/durable/test_chain.py"
 HEALING = "tests/plans/test_healing.py"
 DECIDING = "tests/plans/test_deciding.py"
 ALL = "states=(*claim.machine.open, *claim.machine.terminal)"
@@ -298,12 +299,37 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "a plan kept that reads the whole table": _in(
         "prepared", 'if any("Seq Scan" in line', 'if any("nothing" in line', PREPARED_PLANS
     ),
-    "a name in a transaction": _in("cursors", "if often and by_name and", "if often and", PREPARED_PLANS),
+    "a name in a transaction": _in("cursors", "if often and connection.autocommit:", "if often:", PREPARED_PLANS),
     "a forgotten name taken for the step's failure": _in(
         "effects", "return isinstance(error, NameForgotten)", "return False", PREPARED_PLANS
     ),
     "a name behind a pooler": _in(
         "prepared", "cursor.fetchone()[0] == cursor.connection.info.backend_pid", "True", PREPARED_PLANS
+    ),
+    # Transactions in one message with the next -----------------------------------------------------------------------
+    "a chained receipt without the fence": _in(
+        "stepping",
+        "return claim.write_next(",
+        "return claim.unfenced().write_next(",
+        f"{CHAIN}::test_a_run_that_changed_hands_with_a_commit_gets_no_receipt_from_the_chain",
+    ),
+    "a chained receipt that nobody counts": _in(
+        "opening",
+        "others[-1].status == _DONE and others[-1].command_tuples == 1",
+        "others[-1].status == _DONE",
+        f"{CHAIN}::test_a_run_that_changed_hands_with_a_commit_gets_no_receipt_from_the_chain",
+    ),
+    "a next step although its process must stop": _in(
+        "stepping", "claim.lost or claim.should_stop()", "claim.lost", CHAIN
+    ),
+    "a next step before what waits for the commit": _in("chain", "and not connection.run_on_commit", "", CHAIN),
+    "a next step before those who listen are told": _in(
+        "stepping", "or signals.step_done.receivers:", "or False:", CHAIN
+    ),
+    "a begun step left open": _in("stepping", "            self._chain.close()", "            pass", CHAIN),
+    "a test's transaction committed by a chain": _in("chain", "and not connection.savepoint_ids  #", "#", CHAIN),
+    "a receipt under another isolation than the project's": _in(
+        "opening", "            and raw.isolation_level is None\n", "", CHAIN
     ),
     # Decisions of staff ----------------------------------------------------------------------------------------------
     "a decision on a run that was not seen": _in(
@@ -338,7 +364,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "contract", "seconds = min(seconds, self.deadline - time.monotonic())", "pass", HEARTBEAT
     ),
     "a receipt that leaves the lease to age": _in(
-        "stepping", '{**stamp, "lease_expires_at": Later(claim.lease), "updated_at"', '{**stamp, "updated_at"', CLAIMS
+        "stepping", '{step.column: NOW, "lease_expires_at": Later(claim.lease),', "{step.column: NOW,", CLAIMS
     ),
     "the worker's clock for now": _in(
         "clock",
@@ -360,16 +386,16 @@ MUTANTS: Final[dict[str, Mutant]] = {
     # Receipts --------------------------------------------------------------------------------------------------------
     "a receipt outside the effect's transaction": _in(
         "effects",
-        "with transaction.atomic(using=claim.alias, durable=True):",
-        "with contextlib.nullcontext():",
+        "            with transactions:\n",
+        "            with contextlib.nullcontext():\n",
         "tests/conformance/test_receipts.py",
     ),
     "a receipt after the effect": Mutant(
         module="durable.stepping",
         changes=(
             (
-                "        claim.write(self._stamp(step, claim, None, last=last), unless=step.column)\n        began",
-                "        began",
+                "            claim.write(self._stamp(step, claim, None, last=last), unless=step.column)\n        began",
+                "            pass\n        began",
             ),
             (
                 "        took = time.monotonic() - began\n        late:",
@@ -407,7 +433,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "    if False:\n",
         "tests/durable/test_answers.py::test_a_swallowed_database_error_fails_the_step_instead_of_losing_its_effect",
     ),
-    "done before the last step": _in("stepping", "last=step is todo[-1]", "last=True", *_played("takeover-draw+call")),
+    "done before the last step": _in("stepping", "last=not self._todo", "last=True", *_played("takeover-draw+call")),
     "a step that is done again": _in(
         "stepping", "getattr(job, step.column) is None]", "True]", *_played("takeover-call+close")
     ),

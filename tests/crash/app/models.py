@@ -76,6 +76,25 @@ class Parcel(Job):
         app_label = "crash"
 
 
+class Move(Job):
+    """Database steps one after the other, so that a COMMIT and the next receipt are one message."""
+
+    @step
+    def pack(self):
+        effect(self, "pack")
+
+    @step
+    def carry(self):
+        effect(self, "carry")
+
+    @step
+    def unpack(self):
+        effect(self, "unpack")
+
+    class Meta:
+        app_label = "crash"
+
+
 class Chore(Job):
     """A step that lasts, in the way its field says, between two that do not."""
 

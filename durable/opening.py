@@ -1,0 +1,110 @@
+"""
+Opening: the first statement of a transaction in one message with what comes before it, to PostgreSQL.
+
+Nothing can be done between BEGIN and the first statement, so to wait for the answer to BEGIN is to wait for nothing. The
+driver sends BEGIN by itself before the first statement; where the transaction is begun already, it sends none. So all that
+differs is who begins it. Where one transaction follows another, the COMMIT of the first is sent along, too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["Opener"]
+
+_IDLE = 0  # libpq's PQTRANS_IDLE: the transaction is not begun yet
+_DONE = 1  # libpq's PGRES_COMMAND_OK
+
+
+class Opener:
+    """
+    Begins transactions on one connection of the driver.
+
+    Args:
+        cursor: the driver's, of that connection. Values are written as it would write them.
+    """
+
+    __slots__ = ("_answers_of", "_connection", "_literals")
+
+    def __init__(self, cursor: Any) -> None:
+        from psycopg import generators  # a project on SQLite has no driver of PostgreSQL
+        from psycopg.adapt import Transformer
+
+        self._connection = cursor.connection
+        self._answers_of = generators.execute
+        self._literals = Transformer(cursor)
+
+    def is_next(self) -> bool:
+        """Return whether the next statement begins a transaction, and a plain one: no other isolation, not read-only."""
+        raw = self._connection
+        return bool(
+            raw.pgconn.transaction_status == _IDLE
+            and not raw.autocommit
+            and raw.isolation_level is None
+            and raw.read_only is None
+            and raw.deferrable is None
+        )
+
+    def send(self, sql: str, params: Sequence[Any]) -> int:
+        """
+        Begin a transaction with that statement, which returns no rows. Call it where `is_next`.
+
+        Returns:
+            How many rows it changed.
+
+        Raises:
+            psycopg.Error: what the driver's cursor would raise. The transaction is begun, and broken.
+        """
+        return _changed(self._answers("BEGIN", sql, params)[-1], self._connection)
+
+    def send_after_commit(self, sql: str, params: Sequence[Any]) -> bool:
+        """
+        Commit the open transaction, and begin the next, of the same kind, with that statement.
+
+        Returns:
+            Whether it is begun and the statement changed one row. Otherwise the first transaction is committed and the
+            connection is idle.
+
+        Raises:
+            psycopg.Error: the transaction was not committed; or the connection is lost, and nobody knows.
+        """
+        raw = self._connection
+        commit, *others = self._answers("COMMIT AND CHAIN", sql, params)
+        _changed(commit, raw)
+        if commit.command_status != b"COMMIT":
+            message = f"the server answered a COMMIT with {commit.command_status!r}"
+            raise raw.OperationalError(message)
+        if others and others[-1].status == _DONE and others[-1].command_tuples == 1:
+            return True
+        raw.rollback()
+        return False
+
+    def _answers(self, before: str, sql: str, params: Sequence[Any]) -> list[Any]:
+        raw, message = self._connection, self._message(before, sql, params)
+        with raw.lock:
+            raw.pgconn.send_query(message)
+            answers: list[Any] = raw.wait(self._answers_of(raw.pgconn))
+        return answers
+
+    def _message(self, before: str, sql: str, params: Sequence[Any]) -> bytes:
+        first, *others = _pieces(before, sql)
+        parts = [first]
+        for value, piece in zip(params, others, strict=True):
+            parts += (self._literals.as_literal(value), piece)
+        return b"".join(parts)
+
+
+def _changed(answer: Any, raw: Any) -> int:
+    if answer.status != _DONE:
+        from psycopg.errors import error_from_result
+
+        raise error_from_result(answer, encoding=raw.info.encoding)
+    return int(answer.command_tuples or 0)
+
+
+@functools.lru_cache(maxsize=1024)
+def _pieces(before: str, sql: str) -> list[bytes]:
+    """Return the message's text around its values."""
+    return [piece.replace("%%", "%").encode() for piece in f"{before}; {sql}".split("%s")]
