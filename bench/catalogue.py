@@ -98,6 +98,12 @@ _OURS = [
         },
     ),
     Entrant(
+        name="durable in four threads",
+        group="ours",
+        guarantee="receipt with the effect, fenced, leased",
+        places={"W1": "bench.ours.steps:FourThreads"},
+    ),
+    Entrant(
         name="durable with ORM steps",
         group="ours",
         guarantee="receipt with the effect, fenced, leased",

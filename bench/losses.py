@@ -44,7 +44,7 @@ WHY: Mapping[tuple[str, str], str] = {
         "One round trip a step instead of four, and no Django. There is no step in Python between the stamp and COMMIT."
     ),
     ("W1", "Django with cursors"): _BY_HAND,
-    ("W1", "Django with prepared cursors"): f"{_BY_HAND} *With prepared statements* ours stands nearer.",
+    ("W1", "Django with prepared cursors"): _BY_HAND,
     ("W1", "Django with the ORM"): f"{_BY_HAND} Ours is ahead where its steps use the ORM too.",
     ("W1", "PgQueuer"): (
         "A hundred jobs a claim, side by side over ten connections in one process; completions are buffered, and lost with the "

@@ -11,6 +11,7 @@ __all__ = ["middle", "targets"]
 
 Parts = Mapping[str, Mapping[str, Any]]
 DEFAULT, PREPARED, BATCH = "durable", "durable with prepared statements", "durable with a batch handler"
+THREADS = "durable in four threads"
 RUN_STEPS = ("DBOS", "Absurd")  # the peers whose item is an operation of steps, as ours is
 
 
@@ -24,7 +25,7 @@ class Target:
     seen: Callable[[Parts, str], tuple[float, str] | None]
     unit: str = " ×"
     at_most: bool = False
-    ours: Sequence[str] = (DEFAULT,)  # the first is judged; the others are shown beside it
+    ours: Sequence[str] = (DEFAULT,)  # the first that was measured is judged; the others are shown beside it
 
 
 def middle(parts: Parts, code: str, contender: str, metric: str) -> float | None:
@@ -89,7 +90,9 @@ def _all() -> Iterator[Target]:
     for count in ("1 process", "4 processes"):
         both = {"code": "W1", "ours": (DEFAULT, PREPARED)}
         yield Target(says=f"the psycopg loop, {count}", bound=0.8, seen=_over("W1", count, "psycopg"), **both)
-        yield Target(says=f"the fastest peer, {count}", bound=1.3, seen=_over("W1", count, *names), **both)
+        # Each peer is measured with as many in flight in a process as serve it best; so are we, there.
+        many = {**both, "ours": (THREADS, DEFAULT, PREPARED)}
+        yield Target(says=f"the fastest peer, {count}", bound=1.3, seen=_over("W1", count, *names), **many)
         yield Target(says=f"DBOS, {count}", bound=10, seen=_over("W1", count, "DBOS"), **both)
     for count in ("drain, 1 process", "drain, 2 processes"):
         yield Target(code="W2", says=f"psycopg one by one, {count}", bound=0.8, seen=_over("W2", count, "psycopg"))
@@ -121,15 +124,15 @@ def targets(parts: Parts) -> str:
         sign = "≤" if target.at_most else "≥"
         bound = f"{target.bound:,}".replace(",", " ")
         found = [(ours, seen) for ours in target.ours if (seen := target.seen(parts, ours))]
-        shown = "; ".join(_seen(target, ours, *seen) for ours, seen in found)
+        shown = "; ".join(_seen(target, ours, *seen, judged=ours == found[0][0]) for ours, seen in found)
         lines.append(
             f"| {target.code} | {sign} {bound}{target.unit} {target.says} | {shown or '–'} | {_reached(target, found)} |"
         )
     return "\n".join(lines)
 
 
-def _seen(target: Target, ours: str, value: float, beside: str) -> str:
-    name = "" if ours == target.ours[0] else f"{ours.removeprefix('durable ')}: "
+def _seen(target: Target, ours: str, value: float, beside: str, *, judged: bool) -> str:
+    name = "" if judged else f"{ours.removeprefix('durable ')}: "
     return f"{name}**{number(value)}{target.unit}**" + (f" ({beside})" if beside else "")
 
 
@@ -137,6 +140,6 @@ def _reached(target: Target, found: Sequence[tuple[str, tuple[float, str]]]) -> 
     if not found:
         return "not measured"
     kept = [ours for ours, (value, _) in found if (value <= target.bound if target.at_most else value >= target.bound)]
-    if target.ours[0] in kept:
+    if found[0][0] in kept:
         return "yes"
     return f"only {kept[0].removeprefix('durable ')}" if kept else "no"

@@ -17,7 +17,9 @@ from bench.flights import in_threads
 from bench.ours.site import configured, made
 from bench.together import Gate, seconds_together
 
-__all__ = ["Cursors", "InThreads", "Orm", "Prepared", "PreparedInThreads"]
+__all__ = ["Cursors", "FourThreads", "InThreads", "Orm", "Prepared", "PreparedInThreads"]
+
+THREADS = 4  # of a worker, where the project says nothing
 
 
 def _loop(place: int, gate: Gate, url: str, n: int, name: str, options: dict[str, object]) -> None:
@@ -82,6 +84,14 @@ def _threads(place: int, gate: Gate, url: str, n: int, flights: int, options: di
         return models.Insertion.objects.run
 
     in_threads(gate, flights, connected, n)
+
+
+class FourThreads(Cursors):
+    """Four runs in flight in each process, as the worker has by default."""
+
+    def run(self, n: int, processes: int) -> dict[str, float]:
+        each, flights = n // processes // THREADS, THREADS
+        return {"done": seconds_together(processes, _threads, self.url, each, flights, self.options)}
 
 
 class InThreads(Cursors):
