@@ -59,7 +59,6 @@ class Chain:
     def close(self) -> None:
         """Roll back a transaction that was begun for a step that is not done after all."""
         if self._block is not None:
-            self.is_begun = False
             self._leave(GeneratorExit, None, None)
 
     def _can_go_on(self) -> bool:
@@ -69,7 +68,6 @@ class Chain:
             cursors.nobody_looks_on(connection)
             and not connection.savepoint_ids  # ours is the outermost block, which commits
             and not connection.run_on_commit
-            and not connection.closed_in_transaction
             and connection.connection.pgconn.transaction_status == _INTRANS
         )
 

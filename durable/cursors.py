@@ -45,8 +45,11 @@ def write(connection: Any, sql: str, params: Sequence[Any], *, often: bool = Fal
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return int(cursor.rowcount)
-    if begins and _kept(connection).opener.is_next():
-        return _begun(connection, sql, params)
+    if begins:
+        with connection.wrap_database_errors:
+            kept = _kept(connection)
+            if kept.opener.is_next():
+                return kept.names.begin(kept.opener, kept.merging, sql, params)
     return int(_executed(connection, sql, params, often=often).rowcount)
 
 
@@ -63,7 +66,7 @@ def chain(connection: Any, sql: str, params: Sequence[Any]) -> bool:
     """
     with connection.wrap_database_errors:
         kept = _kept(connection)
-        return bool(kept.names.begin_after_commit(kept.opener, sql, params))
+        return kept.names.begin_after_commit(kept.opener, sql, params)
 
 
 def rows(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False) -> list[tuple[Any, ...]]:
@@ -128,12 +131,6 @@ def _executed(connection: Any, sql: str, params: Sequence[Any], *, often: bool) 
         if often and connection.autocommit:
             return kept.names.execute(kept.merging, sql, params)
         return kept.cursor.execute(sql, params)
-
-
-def _begun(connection: Any, sql: str, params: Sequence[Any]) -> int:
-    with connection.wrap_database_errors:
-        kept = _kept(connection)
-        return kept.names.begin(kept.opener, kept.merging, sql, params)
 
 
 def _kept(connection: Any) -> _Kept:

@@ -8,7 +8,6 @@ differs is who begins it. Where one transaction follows another, the COMMIT of t
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,18 +22,17 @@ class Opener:
     Begins transactions on one connection of the driver.
 
     Args:
-        cursor: the driver's, of that connection. Values are written as it would write them.
+        cursor: the driver's, of that connection, and one that writes values into the text: a message of two statements takes
+            no others.
     """
 
-    __slots__ = ("_answers_of", "_connection", "_literals")
+    __slots__ = ("_answers_of", "_connection", "_cursor")
 
     def __init__(self, cursor: Any) -> None:
         from psycopg import generators  # a project on SQLite has no driver of PostgreSQL
-        from psycopg.adapt import Transformer
 
-        self._connection = cursor.connection
+        self._connection, self._cursor = cursor.connection, cursor
         self._answers_of = generators.execute
-        self._literals = Transformer(cursor)
 
     def is_next(self) -> bool:
         """Return whether the next statement begins a transaction, and a plain one: no other isolation, not read-only."""
@@ -82,18 +80,11 @@ class Opener:
         return False
 
     def _answers(self, before: str, sql: str, params: Sequence[Any]) -> list[Any]:
-        raw, message = self._connection, self._message(before, sql, params)
+        raw, message = self._connection, self._cursor.mogrify(f"{before}; {sql}", params)
         with raw.lock:
-            raw.pgconn.send_query(message)
+            raw.pgconn.send_query(message.encode(raw.info.encoding))
             answers: list[Any] = raw.wait(self._answers_of(raw.pgconn))
         return answers
-
-    def _message(self, before: str, sql: str, params: Sequence[Any]) -> bytes:
-        first, *others = _pieces(before, sql)
-        parts = [first]
-        for value, piece in zip(params, others, strict=True):
-            parts += (self._literals.as_literal(value), piece)
-        return b"".join(parts)
 
 
 def _changed(answer: Any, raw: Any) -> int:
@@ -102,9 +93,3 @@ def _changed(answer: Any, raw: Any) -> int:
 
         raise error_from_result(answer, encoding=raw.info.encoding)
     return int(answer.command_tuples or 0)
-
-
-@functools.lru_cache(maxsize=1024)
-def _pieces(before: str, sql: str) -> list[bytes]:
-    """Return the message's text around its values."""
-    return [piece.replace("%%", "%").encode() for piece in f"{before}; {sql}".split("%s")]

@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,7 +52,7 @@ class Names:
     """What one connection of the driver has names for."""
 
     gives: bool | None = None  # None: whether it talks to its own server process is not known yet
-    _named: dict[str, _Named] = field(default_factory=dict)
+    _named: defaultdict[str, _Named] = field(default_factory=lambda: defaultdict(_Named))
 
     def execute(self, cursor: Any, sql: str, params: Sequence[Any]) -> Any:
         """
@@ -80,16 +81,15 @@ class Names:
             return int(self._send(cursor.execute, name, sql, params, alone=False).rowcount)
         return int(self._send(opener.send, name, sql, params, alone=False))
 
-    def begin_after_commit(self, opener: Opener, sql: str, params: Sequence[Any]) -> bool | None:
+    def begin_after_commit(self, opener: Opener, sql: str, params: Sequence[Any]) -> bool:
         """
         Commit, and begin the next transaction with that statement. See `Opener.send_after_commit`.
 
-        Returns:
-            None where nothing was sent: the statement is to be given a name, which is for `begin` to do.
+        Sends nothing, and returns False, where the statement is to be given a name: that is for `begin` to do.
         """
-        named = self._named.get(sql) or self._named.setdefault(sql, _Named())
+        named = self._named[sql]
         if self._is_due(named):
-            return None
+            return False
         named.times += 1
         return opener.send_after_commit((self.gives and named.execute) or sql, params)
 
@@ -108,7 +108,7 @@ class Names:
 
     def _named_as(self, cursor: Any, sql: str, params: Sequence[Any], *, alone: bool) -> str:
         """Return what to send instead of the statement; empty: itself. One that is sent often gets a name first."""
-        named = self._named.get(sql) or self._named.setdefault(sql, _Named())
+        named = self._named[sql]
         due = self._is_due(named)
         named.times += 1
         if due:

@@ -23,7 +23,7 @@ from .chain import Chain
 from .conf import setting
 from .contract import NOW, Claim, Later
 from .effects import commit, persistently, timed
-from .errors import Refused
+from .errors import Interrupted, LostLease, Refused
 from .patience import patience
 from .steps import Step
 
@@ -119,8 +119,12 @@ class Stepping:
         if not (self._todo and self._quiet) or self.job.failures or signals.step_done.receivers:
             return False
         step = self._todo[-1]
-        if step.external is not None or claim.lost or claim.should_stop():
+        if step.external is not None:
             return False
+        try:
+            claim.check()
+        except (LostLease, Interrupted):
+            return False  # this step is committed, and the check before the next one raises
         claim.deadline = time.monotonic() + self._seconds_for(step)
         stamp = self._receipt(step, claim, last=len(self._todo) == 1)
         return claim.write_next(self._chain.connection, stamp, unless=step.column)

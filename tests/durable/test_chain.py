@@ -11,6 +11,7 @@ from durable.contract import Taking, claim
 from tests.app import models
 from tests.app.models import Effect, Errand
 
+from .actors import url_of
 from .marks import commits
 
 pytestmark = [commits, pytest.mark.postgres]
@@ -36,20 +37,25 @@ def steps(monkeypatch):
 @pytest.fixture
 def beside(db):
     """Another session's look at the database."""
-    connection.ensure_connection()
-    with psycopg.connect(connection.connection.info.dsn, password=connection.settings_dict["PASSWORD"] or None,
-                         autocommit=True) as other:  # fmt: skip
+    with psycopg.connect(url_of(connection.settings_dict["NAME"]), autocommit=True) as other:
         yield lambda sql, *params: other.execute(sql, params).fetchall()
 
 
 def receipts(beside, job):
     sql = "SELECT one_at, two_at, three_at, four_at, five_at FROM app_errand WHERE id = %s"
     (row,) = beside(sql, job.pk)
-    return [time is not None for time in row].count(True)
+    return sum(time is not None for time in row)
 
 
 def effects(job):
     return sorted(Effect.objects.filter(run=job.pk).values_list("name", flat=True))
+
+
+def taken():
+    """A job, and the claim of it."""
+    job = Errand.objects.start()
+    ((run, right),) = claim(Errand, using="default", owner="me", lease=60, taking=Taking(pk=job.pk))
+    return run, right
 
 
 def chained(cost):
@@ -131,11 +137,10 @@ def test_a_process_asked_to_stop_in_a_step_begins_no_other_and_holds_nothing(ste
 
     asked = []
     steps(two=asked.append)
-    job = Errand.objects.start()
-    ((run, right),) = claim(Errand, using="default", owner="me", lease=60, taking=Taking(pk=job.pk))
+    job, right = taken()
 
     with cost_of(connection) as cost:
-        assert attempt(run, right, should_stop=lambda: bool(asked)) is Outcome.INTERRUPTED
+        assert attempt(job, right, should_stop=lambda: bool(asked)) is Outcome.INTERRUPTED
 
     assert receipts(beside, job) == 2
     assert chained(cost) == 1
@@ -144,12 +149,11 @@ def test_a_process_asked_to_stop_in_a_step_begins_no_other_and_holds_nothing(ste
 
 def test_a_stop_that_comes_between_the_answer_and_the_body_gives_the_receipt_up(beside):
 
-    job = Errand.objects.start()
-    ((run, right),) = claim(Errand, using="default", owner="me", lease=60, taking=Taking(pk=job.pk))
+    job, right = taken()
     # Asked before each step and, on the way, before each chained one.
     answers = iter([False, False, True])
 
-    assert attempt(run, right, should_stop=lambda: next(answers, True)) is Outcome.INTERRUPTED
+    assert attempt(job, right, should_stop=lambda: next(answers, True)) is Outcome.INTERRUPTED
 
     assert receipts(beside, job) == 1
     assert effects(job) == ["one"]

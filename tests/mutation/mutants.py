@@ -320,7 +320,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         f"{CHAIN}::test_a_run_that_changed_hands_with_a_commit_gets_no_receipt_from_the_chain",
     ),
     "a next step although its process must stop": _in(
-        "stepping", "claim.lost or claim.should_stop()", "claim.lost", CHAIN
+        "stepping", "            claim.check()\n        except", "            pass\n        except", CHAIN
     ),
     "a next step before what waits for the commit": _in("chain", "and not connection.run_on_commit", "", CHAIN),
     "a next step before those who listen are told": _in(
