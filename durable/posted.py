@@ -4,21 +4,22 @@ Posted: what `post_many` returns. Thousands of messages, each made into an insta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from uuid import UUID
 
 from .messages import Message
 
-__all__ = ["Draft", "Posted"]
+__all__ = ["Draft", "Drafts", "Posted"]
 
 #: Columns that the database fills in, or leaves empty: read from the row when somebody asks for them.
 _OF_THE_DATABASE = ("created_at", "updated_at", "due_at", "lease_expires_at")
 
 if TYPE_CHECKING:
     _Messages = Sequence[Message]
+    _Drafts = Sequence["Draft"]
 else:
-    _Messages = Sequence
+    _Messages = _Drafts = Sequence
 
 
 class Draft(NamedTuple):
@@ -31,11 +32,30 @@ class Draft(NamedTuple):
     ordinal: int  # its place among those of its ordering key
 
 
+class Drafts(_Drafts):
+    """Drafts that are made when they are looked at, from a list of each of their parts."""
+
+    def __init__(self, *parts: Sequence[Any]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return len(self._parts[0])
+
+    @overload
+    def __getitem__(self, place: int) -> Draft: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Draft]: ...
+    def __getitem__(self, place: int | slice) -> Draft | Sequence[Draft]:
+        parts: Iterator[Any] = (part[place] for part in self._parts)
+        return Drafts(*parts) if isinstance(place, slice) else Draft._make(parts)
+
+
 class Posted(_Messages):
     """Messages of one topic in the order in which they were posted. Equal to a list of the same messages."""
 
-    def __init__(self, topic: str, using: str, found: Iterable[Draft | Message]) -> None:
-        self._topic, self._using, self._found = topic, using, list(found)
+    def __init__(self, topic: str, using: str, found: Sequence[Draft | Message]) -> None:
+        self._topic, self._using, self._found = topic, using, found
+        self._instances: dict[int, Message] = {}
 
     def __len__(self) -> int:
         return len(self._found)
@@ -58,10 +78,11 @@ class Posted(_Messages):
         return f"<{len(self)} messages of {self._topic!r}>"
 
     def _at(self, place: int) -> Message:
-        found = self._found[place]
-        if not isinstance(found, Message):
-            found = self._found[place] = self._made(found)
-        return found
+        place = range(len(self._found))[place]
+        if place not in self._instances:
+            found = self._found[place]
+            self._instances[place] = found if isinstance(found, Message) else self._made(found)
+        return self._instances[place]
 
     def _made(self, draft: Draft) -> Message:
         message = Message(

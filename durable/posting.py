@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
-from itertools import repeat
 from typing import Any
 
 from django.db import connections, router
@@ -23,7 +22,7 @@ from .ids import uuid7_texts
 from .inserting import alike, insert_many
 from .messages import Message
 from .payloads import BadPayload, canonical, check, check_name, passes
-from .posted import Draft, Posted
+from .posted import Draft, Drafts, Posted
 
 __all__ = ["post_all"]
 
@@ -31,6 +30,7 @@ _AT_ONCE = 1_000  # rows a statement
 _WORTH_COPYING = 200  # messages
 _WRITTEN_AT_ONCE = 500  # messages handed to the driver at a time
 _PATIENCE = 5
+_BETWEEN = ', "\\\\u0000", '
 _SAME = {"owner": "", "provider_id": ""}
 
 
@@ -51,14 +51,15 @@ def post_all(
     due_in, alias = _seconds(delay), using or router.db_for_write(Message)
     places = [line or "" for line in lines] if lines is not None else [""] * len(bodies)
     ordinals = _line_up(topic, places, alias)
-    found: list[Draft | Message] = []
     if _may_be_copied(len(bodies), names, due_in, alias):
         ids = _copy(topic, bodies, places, ordinals, alias)
-        found += _drafts(ids, None, bodies, places, ordinals)
+        found: Sequence[Draft | Message] = Drafts(ids, ids, bodies, places, ordinals)
     else:
-        drafts = _drafts(uuid7_texts(len(bodies)), names, bodies, places, ordinals)
-        for start in range(0, len(drafts), _AT_ONCE):
-            found += _post(topic, drafts[start : start + _AT_ONCE], alias, due_in)
+        ids = uuid7_texts(len(bodies))
+        keys = ids if names is None else [own if name is None else name for own, name in zip(ids, names, strict=True)]
+        drafts = list(map(Draft, ids, keys, bodies, places, ordinals))
+        some = (drafts[start : start + _AT_ONCE] for start in range(0, len(drafts), _AT_ONCE))
+        found = [one for part in some for one in _post(topic, part, alias, due_in)]
     waking.ring_after_commit(alias)
     return Posted(topic, alias, found)
 
@@ -82,14 +83,6 @@ def _refuse_mistakes(topic: str, bodies: list[Any], names: list[Any] | None, lin
     for line in lines or ():
         if line:
             check_name(line, "an ordering key", 200)
-
-
-def _drafts(
-    ids: list[str], names: list[Any] | None, bodies: list[Any], lines: list[str], ordinals: list[int]
-) -> list[Draft]:
-    keys = ids if names is None else [own if name is None else name for own, name in zip(ids, names, strict=True)]
-    # What Draft._make does, without a call of Python for each.
-    return list(map(tuple.__new__, repeat(Draft), zip(ids, keys, bodies, lines, ordinals, strict=True)))
 
 
 def _line_up(topic: str, lines: list[str], using: str) -> list[int]:
@@ -134,14 +127,24 @@ def _copy(topic: str, bodies: list[Any], lines: list[str], ordinals: list[int], 
             some = slice(start, start + _WRITTEN_AT_ONCE)
             own = uuid7_texts(len(bodies[some]))
             ids.extend(own)
-            # A backslash is all that JSON has of what COPY reads otherwise.
-            columns = [own, own, [json.dumps(body).replace("\\", "\\\\") for body in bodies[some]]]
+            columns = [own, own, _written(bodies[some])]
             if in_lines:
                 columns += [[copying.escaped(line) for line in lines[some]], list(map(str, ordinals[some]))]
             yield columns
 
     copying.copy(Message, connections[using], names, written(), same)
     return ids
+
+
+def _written(bodies: list[Any]) -> list[str]:
+    """
+    Return each payload as JSON, as COPY reads it: a backslash is all that it reads otherwise.
+
+    One call writes all of them, with a text between that none of them has, as `check` lets no NUL pass: to write one by
+    itself takes three times as long.
+    """
+    parted = [part for body in bodies for part in (body, "\0")][:-1]
+    return json.dumps(parted)[1:-1].replace("\\", "\\\\").split(_BETWEEN)
 
 
 # Inserted: somebody may ----------------------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ def test_a_copied_message_is_the_row_that_an_inserted_one_is():
 
 def test_what_is_copied_comes_back_equal_whatever_stands_in_it():
     odd = ["\\", "\\N", "\\.", "\t", "a\nb\r\nc", '"', "ä é 😀 \u2028", "%s", "{}", "\x01\x7f", "\\u0041"]
+    # What parts one payload from the next while they are written.
+    odd += ["\\u0000", '", "\\u0000", "', ', "\\\\u0000", ']
     payloads = [{"text": text, text: [text, 1.5, None, True]} for text in odd] * 30
     lines = [text for text in odd for _ in range(30)]
 
@@ -51,6 +53,17 @@ def test_what_is_copied_comes_back_equal_whatever_stands_in_it():
     assert set(rows().values_list("topic", flat=True)) == {"a\\b\tc\nd"}
     for line in odd:
         assert sorted(rows(ordering_key=line).values_list("ordinal", flat=True)) == list(range(1, 31))
+
+
+def test_what_is_copied_is_returned_in_the_order_of_the_payloads_each_message_made_once():
+    posted = outbox.post_many("news", [{"n": n} for n in range(MANY)])
+
+    assert [message.payload["n"] for message in posted] == list(range(MANY))
+    assert posted[-1] is posted[MANY - 1]
+    assert posted[10:12] == [posted[10], posted[11]]
+    assert {message.pk for message in posted} == {*rows().values_list("pk", flat=True)}
+    with pytest.raises(IndexError):
+        posted[MANY]
 
 
 def test_copied_messages_vanish_with_the_callers_transaction():
