@@ -66,7 +66,7 @@ def chain(connection: Any, sql: str, params: Sequence[Any]) -> bool:
     """
     with connection.wrap_database_errors:
         kept = _kept(connection)
-        return kept.names.begin_after_commit(kept.opener, sql, params)
+        return kept.names.begin_after_commit(kept.opener, kept.merging, sql, params)
 
 
 def rows(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False) -> list[tuple[Any, ...]]:

@@ -45,7 +45,7 @@ class Opener:
             and raw.deferrable is None
         )
 
-    def send(self, sql: str, params: Sequence[Any]) -> int:
+    def send(self, sql: str, params: Sequence[Any] | None = None) -> int:
         """
         Begin a transaction with that statement, which returns no rows. Call it where `is_next`.
 
@@ -57,7 +57,7 @@ class Opener:
         """
         return _changed(self._answers("BEGIN", sql, params)[-1], self._connection)
 
-    def send_after_commit(self, sql: str, params: Sequence[Any]) -> bool:
+    def send_after_commit(self, sql: str, params: Sequence[Any] | None = None) -> bool:
         """
         Commit the open transaction, and begin the next, of the same kind, with that statement.
 
@@ -79,8 +79,10 @@ class Opener:
         raw.rollback()
         return False
 
-    def _answers(self, before: str, sql: str, params: Sequence[Any]) -> list[Any]:
-        raw, message = self._connection, self._cursor.mogrify(f"{before}; {sql}", params)
+    def _answers(self, before: str, sql: str, params: Sequence[Any] | None) -> list[Any]:
+        raw, message = self._connection, f"{before}; {sql}"
+        if params is not None:
+            message = self._cursor.mogrify(message, params)
         with raw.lock:
             raw.pgconn.send_query(message.encode(raw.info.encoding))
             answers: list[Any] = raw.wait(self._answers_of(raw.pgconn))

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from .opening import Opener
 
@@ -43,7 +45,7 @@ class _Named:
     """A statement that is sent often."""
 
     times: int = 0
-    execute: str = ""  # what is sent instead of it; empty: itself
+    name: str = ""  # that is sent instead of it; empty: itself
     until: float = 0.0  # when that is decided anew, by this process's monotonic clock
 
 
@@ -66,7 +68,8 @@ class Names:
         Returns:
             The cursor, with the statement's answer. Raises the driver's errors, as for the text.
         """
-        return self._send(cursor.execute, self._named_as(cursor, sql, params, alone=True), sql, params, alone=True)
+        name = self._name_of(cursor, sql, params, alone=True)
+        return self._send(cursor.execute, cursor, name, sql, params, alone=True)
 
     def begin(self, opener: Opener, cursor: Any, sql: str, params: Sequence[Any]) -> int:
         """
@@ -76,12 +79,12 @@ class Names:
             NameForgotten: the server does not know the name, so the transaction is lost, in which nothing was done. Begun
                 again, it goes as text.
         """
-        name = self._named_as(cursor, sql, params, alone=False)
+        name = self._name_of(cursor, sql, params, alone=False)
         if not opener.is_next():  # to give it a name has begun the transaction
-            return int(self._send(cursor.execute, name, sql, params, alone=False).rowcount)
-        return int(self._send(opener.send, name, sql, params, alone=False))
+            return int(self._send(cursor.execute, cursor, name, sql, params, alone=False).rowcount)
+        return int(self._send(opener.send, cursor, name, sql, params, alone=False))
 
-    def begin_after_commit(self, opener: Opener, sql: str, params: Sequence[Any]) -> bool:
+    def begin_after_commit(self, opener: Opener, cursor: Any, sql: str, params: Sequence[Any]) -> bool:
         """
         Commit, and begin the next transaction with that statement. See `Opener.send_after_commit`.
 
@@ -91,14 +94,16 @@ class Names:
         if self._is_due(named):
             return False
         named.times += 1
-        return opener.send_after_commit((self.gives and named.execute) or sql, params)
+        if named.name and self.gives:
+            return opener.send_after_commit(_execute(cursor, named.name, params))
+        return opener.send_after_commit(sql, params)
 
     def _send(
-        self, send: Callable[[str, Sequence[Any]], Any], name: str, sql: str, params: Sequence[Any], *, alone: bool
+        self, send: Callable[..., Any], cursor: Any, name: str, sql: str, params: Sequence[Any], *, alone: bool
     ) -> Any:
         if name and self.gives:
             try:
-                return send(name, params)
+                return send(_execute(cursor, name, params))
             except Exception as error:
                 if getattr(error, "sqlstate", None) != _UNKNOWN:
                     raise
@@ -106,14 +111,14 @@ class Names:
                 _begin_again(error, alone=alone)
         return send(sql, params)
 
-    def _named_as(self, cursor: Any, sql: str, params: Sequence[Any], *, alone: bool) -> str:
-        """Return what to send instead of the statement; empty: itself. One that is sent often gets a name first."""
+    def _name_of(self, cursor: Any, sql: str, params: Sequence[Any], *, alone: bool) -> str:
+        """Return the name to send instead of the statement; empty: itself. One that is sent often gets one first."""
         named = self._named[sql]
         due = self._is_due(named)
         named.times += 1
         if due:
             self._prepare(cursor, named, sql, params, alone=alone)
-        return named.execute
+        return named.name
 
     def _is_due(self, named: _Named) -> bool:
         return named.times >= _AFTER and self.gives is not False and time.monotonic() >= named.until
@@ -122,22 +127,21 @@ class Names:
         """Give the statement a name, if its plan is one to keep. Whatever goes wrong with that, the text is left."""
         named.until = time.monotonic() + _KEPT
         name = f"durable_{hashlib.sha256(sql.encode()).hexdigest()[:32]}"
-        execute = f"EXECUTE {name} ({', '.join(['%s'] * len(params))})"
         try:
             if self.gives is None:
                 cursor.execute("SELECT pg_backend_pid()")
                 self.gives = cursor.fetchone()[0] == cursor.connection.info.backend_pid
             if self.gives:
-                if named.execute:
-                    named.execute = ""
+                if named.name:
+                    named.name = ""
                     cursor.execute(f"DEALLOCATE {name}")
                 _make(cursor, f"PREPARE {name} AS {_numbered(sql)}")
-                cursor.execute(f"EXPLAIN {execute}", params)
+                cursor.execute(f"EXPLAIN {_execute(cursor, name, params)}")
                 if any("Seq Scan" in line for (line,) in cursor.fetchall()):
                     cursor.execute(f"DEALLOCATE {name}")
                     named.times, named.until = _AFTER - _AGAIN, 0.0
                 else:
-                    named.execute = execute
+                    named.name = name
         except cursor.connection.Error as error:
             logger.info("nothing is prepared on this connection any more error=%s", str(error).partition("\n")[0])
             self.gives = False
@@ -156,6 +160,28 @@ def _make(cursor: Any, prepare: str) -> None:
     except cursor.connection.Error as error:
         if error.sqlstate != _THERE_ALREADY:
             raise
+
+
+def _execute(cursor: Any, name: str, params: Sequence[Any]) -> str:
+    return f"EXECUTE {name} ({', '.join([_literal(cursor, value) for value in params])})"
+
+
+def _literal(cursor: Any, value: Any) -> str:
+    """
+    Return a value as SQL. What owners write is numbers, ids and words without a quote, which need no escape.
+
+    The driver, which writes the rest, takes a quarter of a receipt's time for them.
+    """
+    kind = type(value)
+    if kind is int or (kind is float and math.isfinite(value)):
+        return repr(value)
+    if kind is UUID:
+        return f"'{value.hex}'"
+    if kind is str and value.isascii() and "'" not in value and "\\" not in value and "\0" not in value:
+        return f"'{value}'"
+    from psycopg.sql import Literal
+
+    return Literal(value).as_string(cursor)
 
 
 def _numbered(sql: str) -> str:

@@ -1,7 +1,12 @@
 """Prepared: what a connection sends often is planned once; nothing but speed depends on it."""
 
+import math
+from datetime import UTC, datetime
+from uuid import UUID
+
 import pytest
 from django.db import DatabaseError, connection, transaction
+from psycopg.types.json import Jsonb
 
 from bench.counting import cost_of
 from durable import cursors, prepared
@@ -128,6 +133,42 @@ def test_a_receipt_whose_name_the_server_lost_is_written_by_a_transaction_begun_
     assert (job.status, job.attempts, job.failures) == ("done", 1, [])
     assert Effect.objects.count() == before + 5
     assert names() == []
+
+
+VALUES = [
+    ("text", ["plain", "", "it's", "a \\ b", "\\' OR 1=1 --", "%s %% {}", "ä € 😀", "$1", "two\nlines", None]),
+    ("bigint", [0, 7, -7, 2**63 - 1, 1 - 2**63, None]),
+    ("double precision", [0.0, -0.5, 60.0, 1e-7, 1e300, math.inf, -math.inf]),
+    ("uuid", [UUID(int=0), UUID(int=2**128 - 1)]),
+    ("boolean", [True, False]),
+    ("timestamptz", [datetime(2026, 11, 30, 23, 59, 59, 999999, tzinfo=UTC)]),
+    ("bytea", [b"\x00'\\"]),
+    ("text[]", ["{a,b}", '{"it\'s","a \\\\ b"}']),
+    ("jsonb", [Jsonb({"it's": ["\\", "ä", None, 1.5]})]),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), VALUES, ids=[kind for kind, _ in VALUES])
+def test_a_value_that_goes_with_a_name_arrives_as_it_does_with_the_text(kind, values):
+    sql = f"SELECT %s::{kind}, pg_typeof(%s::{kind})::text"
+
+    by_text = [cursors.rows(connection, sql, [value, value]) for value in values]
+    for _ in range(OFTEN):
+        cursors.rows(connection, sql, [values[0], values[0]], often=True)
+    with cost_of(connection) as cost:
+        by_name = [cursors.rows(connection, sql, [value, value], often=True) for value in values]
+
+    assert by_name == by_text
+    assert all("EXECUTE" in text for text in cost.sent)
+
+
+def test_a_text_with_a_nul_is_refused_by_its_name_too():
+    tell(OFTEN)
+
+    with pytest.raises((DatabaseError, ValueError), match="NUL"):
+        tell(1, "no\0")
+
+    assert tell(1, "after") == [1]
 
 
 def test_an_error_is_the_statements_own_by_its_name_too():
