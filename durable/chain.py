@@ -56,6 +56,34 @@ class Chain:
         if not self.is_begun:
             self._leave(kind, error, traceback)
 
+    def begin_ahead(self, send: Callable[[], tuple[bool, bool] | None]) -> bool | None:
+        """
+        Begin the first transaction before its block, with what goes before it.
+
+        Args:
+            send: called where nobody looks on. Returns whether that was written and whether the transaction is begun, with
+                its receipt; or None where it did nothing. Raises what a COMMIT would.
+
+        Returns:
+            Whether that was written. None: nothing was sent.
+        """
+        if (
+            self.connection.in_atomic_block
+            or not self.connection.autocommit
+            or not cursors.nobody_looks_on(self.connection)
+        ):
+            return None
+        self.__enter__()
+        try:
+            done = send()
+        except BaseException as refused:
+            self._leave(type(refused), refused, refused.__traceback__)
+            raise
+        self.is_begun = done is not None and done[1]
+        if not self.is_begun:
+            self._leave(None, None, None)
+        return None if done is None else done[0]
+
     def close(self) -> None:
         """Roll back a transaction that was begun for a step that is not done after all."""
         if self._block is not None:

@@ -359,6 +359,21 @@ class Claim:
         statement = self._statement(connection, changes, unless, (self.machine.claimed,), waits=True)
         return cursors.chain(connection, *statement)
 
+    def write_ahead(
+        self, connection: Any, insertion: tuple[str, Sequence[Any]], changes: Mapping[str, Any], *, unless: str
+    ) -> tuple[bool, bool] | None:
+        """
+        Insert the run, and begin the next transaction with a receipt of it, in one message. See `cursors.write_ahead`.
+
+        Args:
+            connection: this thread's, of the run's alias.
+            insertion: the INSERT, born claimed, and its parameters.
+            changes: as for `write`.
+            unless: as for `write`.
+        """
+        statement = self._statement(connection, changes, unless, (self.machine.claimed,), waits=True)
+        return cursors.write_ahead(connection, insertion, statement)
+
     def check(self) -> None:
         """
         Raise before a step is begun that should not be: the run was lost, or this process was asked to stop.

@@ -18,7 +18,7 @@ from typing import Any
 from .opening import Opener
 from .prepared import Names
 
-__all__ = ["array_of", "as_array", "chain", "copying", "nobody_looks_on", "rows", "write"]
+__all__ = ["array_of", "as_array", "chain", "copying", "nobody_looks_on", "rows", "write", "write_ahead"]
 
 _TIMESTAMPTZ = 1184  # the type's number in every PostgreSQL
 
@@ -67,6 +67,31 @@ def chain(connection: Any, sql: str, params: Sequence[Any]) -> bool:
     with connection.wrap_database_errors:
         kept = _kept(connection)
         return kept.names.begin_after_commit(kept.opener, kept.merging, sql, params)
+
+
+def write_ahead(
+    connection: Any, before: tuple[str, Sequence[Any]], statement: tuple[str, Sequence[Any]]
+) -> tuple[bool, bool] | None:
+    """
+    Carry out one statement as its own transaction, and begin the next with another, in one message.
+
+    Call it where nobody looks on, where Django's connection is in a transaction that the driver has not begun.
+
+    Args:
+        connection: this thread's.
+        before: the SQL and the parameters of the one.
+        statement: likewise of the other.
+
+    Returns:
+        Whether the first wrote anything, and whether the next transaction is begun. None: nothing was done, as they are not
+        sent often enough for that yet.
+
+    Raises:
+        django.db.Error: the first was not carried out; or the connection is lost, and whether it was is not known.
+    """
+    with connection.wrap_database_errors:
+        kept = _kept(connection)
+        return kept.names.write_ahead(kept.opener, kept.merging, before, statement) if kept.opener.is_next() else None
 
 
 def rows(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False) -> list[tuple[Any, ...]]:

@@ -18,7 +18,7 @@ from . import cursors
 from .clock import later_sql, now_sql, seconds_param
 from .contract import Machine
 
-__all__ = ["alike", "insert", "insert_many"]
+__all__ = ["alike", "insert", "insert_many", "inserted", "insertion"]
 
 #: Columns the database fills in from its own clock.
 _NOW = ("created_at", "updated_at", "due_at")
@@ -36,6 +36,15 @@ def insert(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO 
 
     The columns that the database fills in are read from the row when somebody asks for them.
     """
+    statement = insertion(run, using, lease=lease, on_conflict=on_conflict)
+    made = cursors.write(connections[using], *statement, often=True) == 1
+    if made:
+        inserted(run, using)
+    return made
+
+
+def insertion(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO NOTHING") -> tuple[str, list[Any]]:
+    """Return what `insert` sends: the SQL and its parameters."""
     connection = connections[using]
     model: Any = type(run)
     names: list[str] = []
@@ -49,14 +58,14 @@ def insert(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO 
     if lease is not None:
         params.append(seconds_param(lease))
     step_names = getattr(run, "step_names", "")
-    sql = _insert_sql(model, connection.vendor, tuple(names), lease is not None, step_names, on_conflict)
-    made = cursors.write(connection, sql, params, often=True) == 1
-    run._state.db = using
-    run._state.adding = not made
-    if made:
-        for name in (*_NOW, "lease_expires_at"):
-            run.__dict__.pop(name, None)
-    return made
+    return _insert_sql(model, connection.vendor, tuple(names), lease is not None, step_names, on_conflict), params
+
+
+def inserted(run: Any, using: str) -> None:
+    """Let the instance know that its row was made."""
+    run._state.db, run._state.adding = using, False
+    for name in (*_NOW, "lease_expires_at"):
+        run.__dict__.pop(name, None)
 
 
 def insert_many(

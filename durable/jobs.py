@@ -251,7 +251,13 @@ class Job(Run):
 
     def advance(self, claim: Claim) -> None:
         """Do the steps without a receipt, in order, each with its receipt. The last one settles the job."""
-        Stepping(self, claim).go()
+        begun: Stepping | None = self.__dict__.pop("_stepping", None)
+        (begun or Stepping(self, claim)).go()
+
+    def stepping(self, claim: Claim) -> Stepping:
+        """Return the way through the steps that `advance` will go, for who begins it ahead of the attempt."""
+        self._stepping = Stepping(self, claim)
+        return self._stepping
 
     def fail(self, claim: Claim, error: BaseException) -> str:
         """Keep the error on the row and release the job for a later attempt, or give it up when the budget is spent."""

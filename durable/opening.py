@@ -55,9 +55,10 @@ class Opener:
         Raises:
             psycopg.Error: what the driver's cursor would raise. The transaction is begun, and broken.
         """
-        return _changed(self._answers("BEGIN", sql, params)[-1], self._connection)
+        text = sql if params is None else self._cursor.mogrify(sql, params)
+        return _changed(self._answers(f"BEGIN; {text}")[-1], self._connection)
 
-    def send_after_commit(self, sql: str, params: Sequence[Any] | None = None) -> bool:
+    def send_after_commit(self, sql: str) -> bool:
         """
         Commit the open transaction, and begin the next, of the same kind, with that statement.
 
@@ -68,8 +69,25 @@ class Opener:
         Raises:
             psycopg.Error: the transaction was not committed; or the connection is lost, and nobody knows.
         """
-        raw = self._connection
-        commit, *others = self._answers("COMMIT AND CHAIN", sql, params)
+        return self._is_begun(self._answers(f"COMMIT AND CHAIN; {sql}"))
+
+    def send_ahead(self, before: str, sql: str) -> tuple[bool, bool]:
+        """
+        Carry out a statement as its own transaction, and begin the next one with another. Call it where `is_next`.
+
+        Returns:
+            Whether the first changed a row; and whether the next transaction is begun, as from `send_after_commit`.
+
+        Raises:
+            psycopg.Error: the first was not carried out, and its transaction is broken; or the connection is lost.
+        """
+        begun, *others = self._answers(f"BEGIN; {before}; COMMIT AND CHAIN; {sql}")
+        _changed(begun, self._connection)
+        written, *others = others
+        return _changed(written, self._connection) > 0, self._is_begun(others)
+
+    def _is_begun(self, answers: list[Any]) -> bool:
+        raw, (commit, *others) = self._connection, answers
         _changed(commit, raw)
         if commit.command_status != b"COMMIT":
             message = f"the server answered a COMMIT with {commit.command_status!r}"
@@ -79,10 +97,8 @@ class Opener:
         raw.rollback()
         return False
 
-    def _answers(self, before: str, sql: str, params: Sequence[Any] | None) -> list[Any]:
-        raw, message = self._connection, f"{before}; {sql}"
-        if params is not None:
-            message = self._cursor.mogrify(message, params)
+    def _answers(self, message: str) -> list[Any]:
+        raw = self._connection
         with raw.lock:
             raw.pgconn.send_query(message.encode(raw.info.encoding))
             answers: list[Any] = raw.wait(self._answers_of(raw.pgconn))

@@ -94,9 +94,35 @@ class Names:
         if self._is_due(named):
             return False
         named.times += 1
+        return opener.send_after_commit(self._text(cursor, named, sql, params))
+
+    def write_ahead(
+        self, opener: Opener, cursor: Any, before: tuple[str, Sequence[Any]], statement: tuple[str, Sequence[Any]]
+    ) -> tuple[bool, bool] | None:
+        """
+        Carry out one statement, and begin the next transaction with another. See `Opener.send_ahead`.
+
+        Nothing is done, and None returned, where one of them is to be given a name, or has lost it: sent by itself it gets one.
+        """
+        both = [(self._named[sql], sql, params) for sql, params in (before, statement)]
+        if any(self._is_due(named) for named, _, _ in both):
+            return None
+        for named, _, _ in both:
+            named.times += 1
+        texts = [self._text(cursor, named, sql, params) for named, sql, params in both]
+        try:
+            return opener.send_ahead(*texts)
+        except Exception as error:
+            if not self.gives or getattr(error, "sqlstate", None) != _UNKNOWN:
+                raise
+            self.gives = False
+            cursor.connection.rollback()
+            return None
+
+    def _text(self, cursor: Any, named: _Named, sql: str, params: Sequence[Any]) -> str:
         if named.name and self.gives:
-            return opener.send_after_commit(_execute(cursor, named.name, params))
-        return opener.send_after_commit(sql, params)
+            return _execute(cursor, named.name, params)
+        return str(cursor.mogrify(sql, params))
 
     def _send(
         self, send: Callable[..., Any], cursor: Any, name: str, sql: str, params: Sequence[Any], *, alone: bool

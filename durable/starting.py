@@ -20,7 +20,7 @@ from .conf import setting
 from .contract import Claim
 from .effects import outside_transaction
 from .errors import AlreadyInFlight, InsideTransaction, KeyConflict
-from .inserting import insert
+from .inserting import insert, inserted, insertion
 from .owner import current
 from .run import canonical, storable
 
@@ -54,12 +54,25 @@ def start_and_run(model: type[Any], alias: str | None, key: str | None, fields: 
         )
         raise InsideTransaction(message)
     lease = float(setting("LEASE"))
-    if not _record(run, using, lease=lease):
+    run.status, run.fence, run.attempts, run.owner = run.MACHINE.claimed, 1, 1, str(current())
+    claim = Claim(model, using=using, pk=run.pk, fence=run.fence, owner=run.owner, lease=lease)
+    stepping = run.stepping(claim)
+    try:
+        made = None
+        if model.on_start is _nothing(model):
+            made = stepping.begin_ahead(insertion(run, using, lease=lease))
+        if made is None:
+            made = _record(run, using, lease=lease)
+        elif made:
+            inserted(run, using)
+        if made:
+            attempt(run, claim)
+    finally:
+        stepping.put_down()
+    if not made:
         run = start(model, using, key, fields)
         run.run()
         return run
-    claim = Claim(model, using=using, pk=run.pk, fence=run.fence, owner=run.owner, lease=lease)
-    attempt(run, claim)
     run.forget_contract()
     return run
 
@@ -107,8 +120,6 @@ def _new(model: type[Any], key: str | None, fields: dict[str, Any]) -> Any:
 
 
 def _record(run: Any, using: str, lease: float | None, on_conflict: str = "DO NOTHING") -> bool:
-    if lease is not None:
-        run.status, run.fence, run.attempts, run.owner = run.MACHINE.claimed, 1, 1, str(current())
     if type(run).on_start is _nothing(type(run)):
         return insert(run, using, lease=lease, on_conflict=on_conflict)
     with transaction.atomic(using=using):

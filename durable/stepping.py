@@ -11,7 +11,7 @@ import copy
 import datetime
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -64,8 +64,31 @@ class Stepping:
             while self._todo:
                 self._take(self._todo.pop())
         finally:
-            self._chain.close()
+            self.put_down()
         job.step_in_hand = ""
+
+    def begin_ahead(self, insertion: tuple[str, Sequence[Any]]) -> bool | None:
+        """
+        Insert the run, born claimed, and begin its first step, in one message, where that is a step of the database.
+
+        Args:
+            insertion: the INSERT and its parameters.
+
+        Returns:
+            Whether the run was inserted. None: nothing was sent. Begun or not, `go` does all the steps.
+        """
+        steps = list(type(self.job).steps().values())
+        if not steps or steps[0].external is not None:
+            return None
+        first = steps[0]
+        claim, connection = self.claim, self._chain.connection
+        claim.deadline = time.monotonic() + self._seconds_for(first)
+        stamp = self._stamp(first, claim, None, last=len(steps) == 1)
+        return self._chain.begin_ahead(lambda: claim.write_ahead(connection, insertion, stamp, unless=first.column))
+
+    def put_down(self) -> None:
+        """Roll back what was begun for a step that is not done after all."""
+        self._chain.close()
 
     def _take(self, step: Step) -> None:
         job, claim = self.job, self.claim

@@ -77,7 +77,7 @@ def test_a_body_runs_when_the_step_before_is_committed_and_its_own_receipt_is_no
         Errand.objects.run()
 
     assert seen == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]
-    assert chained(cost) == 4
+    assert chained(cost) == 5
 
 
 def test_a_step_that_fails_after_a_chained_commit_takes_its_own_receipt_along_and_no_other(steps, beside):
@@ -115,7 +115,7 @@ def test_a_commit_that_the_database_refuses_is_that_steps_failure_and_begins_no_
     assert "unique_late" in job.last_error
     assert receipts(beside, job) == 1
     assert effects(job) == ["one"]
-    assert chained(cost) == 2
+    assert chained(cost) == 3
 
 
 def test_a_run_that_changed_hands_with_a_commit_gets_no_receipt_from_the_chain(steps, beside):
@@ -188,7 +188,7 @@ def test_who_listens_for_steps_is_told_outside_a_transaction(beside):
         signals.step_done.disconnect(listen)
 
     assert told == [(name, n, False) for n, name in enumerate(["one", "two", "three", "four", "five"], 1)]
-    assert chained(cost) == 0
+    assert chained(cost) == 1  # the run's own commit, with the first receipt
 
 
 def test_a_name_lost_in_a_step_costs_neither_receipt_nor_body(steps, beside):
