@@ -186,8 +186,9 @@ def hold(*claims: Claim, give_back: Callable[[Claim], None] | None = None) -> No
     """Keep the leases of claims of one alias while their runs are carried out; with `give_back`: while they soon will be."""
     if not claims or (len(claims) == 1 and give_back is None and _process.keeps(claims[0])):
         return
-    # Our own connection cannot see a run of a test case's transaction.
-    if not connections[claims[0].alias].in_atomic_block:
+    # Our own connection cannot see a run of a test case's transaction. One that is begun ahead is committed.
+    blocks = connections[claims[0].alias].atomic_blocks
+    if not blocks or not blocks[0]._from_testcase:  # type: ignore[attr-defined]
         _process.hold(*claims, give_back=give_back)
 
 
