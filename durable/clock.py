@@ -6,6 +6,7 @@ Statement time, never transaction-start time: a lease stamped late in a long tra
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -28,6 +29,7 @@ def later_sql(vendor: str) -> str:
     return "STATEMENT_TIMESTAMP() + %s * INTERVAL '1 second'"
 
 
+@functools.lru_cache(maxsize=256)
 def seconds_param(seconds: float) -> float:
     """Return seconds as a parameter for `later_sql`: milliseconds, and never in exponent form (SQLite reads text)."""
     return round(float(seconds), 3)

@@ -33,7 +33,17 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from django.db import connections
-from django.db.models import BigIntegerField, CharField, DateTimeField, F, PositiveIntegerField, Q, QuerySet, TextField
+from django.db.models import (
+    BigIntegerField,
+    CharField,
+    DateTimeField,
+    F,
+    JSONField,
+    PositiveIntegerField,
+    Q,
+    QuerySet,
+    TextField,
+)  # fmt: skip
 from django.db.models.functions import Least, Now
 
 from . import cursors
@@ -653,6 +663,8 @@ def _as_param(field: Any, value: Any, connection: Any) -> Any:
     # Text and numbers are what they are: most of what an owner writes needs no preparation.
     if type(value) in _PLAIN and type(field) in _PLAIN_FIELDS:
         return value
+    if type(field) is JSONField and type(value) is dict and field.encoder is None:
+        return json.dumps(value)  # the text that the field's own adapter would make of it
     return field.get_db_prep_save(value, connection)
 
 

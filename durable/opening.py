@@ -99,8 +99,10 @@ class Opener:
 
     def _answers(self, message: str) -> list[Any]:
         raw = self._connection
+        # Every encoding that a client may have is ASCII where the text is; to ask which one it is takes longer.
+        data = message.encode() if message.isascii() else message.encode(raw.info.encoding)
         with raw.lock:
-            raw.pgconn.send_query(message.encode(raw.info.encoding))
+            raw.pgconn.send_query(data)
             answers: list[Any] = raw.wait(self._answers_of(raw.pgconn))
         return answers
 
