@@ -38,7 +38,7 @@ WHY: Mapping[tuple[str, str], str] = {
     ),
     ("W1", "psycopg"): (
         "No Django in between: no wrapper around connection and cursor, no model whose methods are the steps, no time limit of "
-        "a step, nothing kept of a failure. Ours waits 12 times for the server instead of 21, which makes up for some of it."
+        "a step, nothing kept of a failure. Ours waits 11 times for the server instead of 21, which makes up for some of it."
     ),
     ("W1", "psycopg in one statement a step"): (
         "One round trip a step instead of four, and no Django. There is no step in Python between the stamp and COMMIT."
@@ -90,6 +90,7 @@ WHY: Mapping[tuple[str, str], str] = {
     ("W3", "DBOS"): _TOGETHER,
     ("W3", "Absurd"): "It claims ten jobs a statement; ours is measured claim by claim.",
     ("W3", "Procrastinate"): _TOGETHER,
+    ("W3", "django-ox"): "Its worker has four threads; ours is measured claim by claim, in one.",
     ("W4", "psycopg"): (
         "A loop that knows its one table. Ours first looks who of this host is dead and for what nobody would ever claim, for "
         "each kind there is, signs its worker on, and carries out each run as an object with its own steps."
@@ -103,6 +104,10 @@ WHY: Mapping[tuple[str, str], str] = {
     ("W5", "oban"): _ONE_LOOP,
     ("W5", "Chancy"): _ONE_LOOP,
     ("W5", "Procrastinate"): _ONE_LOOP,
+    (
+        "W5",
+        "Absurd",
+    ): "It asks a hundred times a second, so nobody has to be woken and it never waits longer than that.",
     (
         "W6",
         "psycopg",

@@ -5,6 +5,7 @@ The boundaries of the other tests are those of Django's cursors, where nothing i
 """
 
 import contextlib
+import itertools
 import os
 import signal
 from collections import Counter
@@ -52,8 +53,8 @@ def effects(job) -> list[str]:
     return list(Effect.objects.filter(run=job.pk).order_by("pk").values_list("name", flat=True))
 
 
-def dies(job, proxy, url: str, number: int) -> bool:
-    """Run it in a process that dies at that message. Return whether it came so far."""
+def dies(work, proxy, url: str, number: int) -> bool:
+    """Do it in a process that dies at that message. Return whether it came so far."""
     connections.close_all()
     ready, go = os.pipe()
     pid = os.fork()
@@ -61,7 +62,7 @@ def dies(job, proxy, url: str, number: int) -> bool:
         try:
             os.read(ready, 1)
             with orm_on(url):
-                job.run()
+                work()
         finally:
             os._exit(0)
     proxy.number, proxy.seen, proxy.victim = number, 0, pid
@@ -81,7 +82,7 @@ def test_a_process_killed_at_any_message_leaves_each_receipt_with_its_effect(whe
         number = 0
         while True:
             job = Move.objects.start()
-            if not dies(job, proxy, server.url_at(proxy.port), number):
+            if not dies(job.run, proxy, server.url_at(proxy.port), number):
                 break
             assert receipts(job) == effects(job)
             left[len(receipts(job))] += 1
@@ -92,6 +93,38 @@ def test_a_process_killed_at_any_message_leaves_each_receipt_with_its_effect(whe
             number += 1
 
     assert {*left} >= {0, 1, 2}
+    assert receipts(job) == effects(job) == STEPS
+    print(f"killed at {number} messages, with so many receipts left: {dict(left)}")
+
+
+def run_at_once(key: str):
+    connections["default"].ensure_connection()  # only on an open one is a run begun ahead
+    return Move.objects.run(key=key)
+
+
+@pytest.mark.parametrize("when_answered", [False, True], ids=["not arrived", "answered"])
+def test_a_run_at_once_killed_at_any_message_is_whole_or_not_there(when_answered, server, workers):
+    left, key = Counter(), ""
+    with Deadly(server.port) as proxy:
+        proxy.when_answered = when_answered
+        for number in itertools.count():
+            key = f"at once {when_answered} {number}"
+            before = Effect.objects.count()
+            if not dies(lambda key=key: run_at_once(key), proxy, server.url_at(proxy.port), number):
+                break
+            job = Move.objects.filter(key=key).first()
+            done = [] if job is None else receipts(job)
+            assert Effect.objects.count() - before == len(done)
+            left["not there" if job is None else len(done)] += 1
+
+            call_command("reconcile", verbosity=0)
+            job = Move.objects.run(key=key)
+
+            assert receipts(job) == effects(job) == STEPS
+            assert job.status == "done"
+
+    assert {*left} >= {"not there", 0, 1, 2}
+    job = Move.objects.get(key=key)
     assert receipts(job) == effects(job) == STEPS
     print(f"killed at {number} messages, with so many receipts left: {dict(left)}")
 

@@ -18,6 +18,12 @@ pytestmark = [commits, pytest.mark.postgres]
 AHEAD = "COMMIT AND CHAIN; "
 
 
+@pytest.fixture(autouse=True)
+def connected(db):
+    """Only on an open connection is a run begun ahead."""
+    connection.ensure_connection()
+
+
 @pytest.fixture
 def beside(db):
     """Another session's look at the database."""

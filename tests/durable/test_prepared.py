@@ -162,6 +162,15 @@ def test_a_value_that_goes_with_a_name_arrives_as_it_does_with_the_text(kind, va
     assert all("EXECUTE" in text for text in cost.sent)
 
 
+def test_a_backslash_is_one_where_the_server_takes_it_for_an_escape_too():
+    with connection.cursor() as cursor:
+        cursor.execute("SET standard_conforming_strings = off")
+
+    tell(OFTEN, "a \\ b")
+
+    assert word() == f"a \\ b {OFTEN - 1}"
+
+
 def test_a_text_with_a_nul_is_refused_by_its_name_too():
     tell(OFTEN)
 

@@ -67,6 +67,7 @@ WATCHING = "tests/polling/test_watching.py"
 AHEAD = "tests/outbox/test_begun_ahead.py"
 PREPARED_PLANS = "tests/durable/test_prepared.py"
 CHAIN = "tests/durable/test_chain.py"
+AHEAD = "tests/durable/test_begun_ahead.py"
 HEALING = "tests/plans/test_healing.py"
 DECIDING = "tests/plans/test_deciding.py"
 ALL = "states=(*claim.machine.open, *claim.machine.terminal)"
@@ -326,7 +327,25 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "a next step before those who listen are told": _in(
         "stepping", "or signals.step_done.receivers:", "or False:", CHAIN
     ),
-    "a begun step left open": _in("stepping", "            self._chain.close()", "            pass", CHAIN),
+    "a begun step left open": _in("stepping", "        self._chain.close()", "        pass", CHAIN),
+    "a run begun ahead that nobody holds": _in(
+        "heartbeat",
+        "if not blocks or not blocks[0]._from_testcase:",
+        "if not blocks:",
+        f"{HEARTBEAT}::test_a_lease_is_renewed_at_a_third_of_it_while_an_external_step_works",
+    ),
+    "a run begun ahead and not put down": _in("starting", "        stepping.put_down()", "        pass", AHEAD),
+    "a key that is taken and a run begun all the same": _in(
+        "opening", "_changed(written, self._connection) > 0", "True", AHEAD
+    ),
+    "what a run does on its start left out ahead": _in(
+        "starting", "if model.on_start is _nothing(model):", "if True:", AHEAD
+    ),
+    "an external step begun as if it were the database's": _in(
+        "stepping", "if not steps or steps[0].external is not None:", "if not steps:", AHEAD
+    ),
+    "a quote in a value that goes with a name": _in("prepared", """and "'" not in value """, "", PREPARED_PLANS),
+    "a backslash in a value that goes with a name": _in("prepared", """and "\\\\" not in value """, "", PREPARED_PLANS),
     "a test's transaction committed by a chain": _in("chain", "and not connection.savepoint_ids  #", "#", CHAIN),
     "a receipt under another isolation than the project's": _in(
         "opening", "            and raw.isolation_level is None\n", "", CHAIN
