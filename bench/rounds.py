@@ -20,9 +20,9 @@ from bench.catalogue import CONTENDERS, Entrant
 from bench.contender import Unable
 from bench.server import Server
 from bench.venvs import ROOT, interpreter, versions
-from bench.workloads import ONCE, WORKLOADS
+from bench.workloads import PEERS, WORKLOADS
 
-__all__ = ["Results", "play"]
+__all__ = ["Results", "play", "takes_part"]
 
 TURN_LIMITS = {"tiny": 120, "small": 400, "full": 3_600}  # seconds
 
@@ -68,7 +68,7 @@ def play(
         for number in range(rounds):
             turn = number % len(entrants) if entrants else 0
             for entrant in entrants[turn:] + entrants[:turn]:
-                if entrant.name in results.absent.get(code, {}) or number >= _rounds_of(entrant, code, scale, rounds):
+                if entrant.name in results.absent.get(code, {}) or not takes_part(entrant, code, scale, number, rounds):
                     continue
                 answer = _turn(server, entrant, pythons[entrant.name], code, scale, folder)
                 if "unable" in answer:
@@ -86,8 +86,12 @@ def play(
     return results
 
 
-def _rounds_of(entrant: Entrant, code: str, scale: str, rounds: int) -> int:
-    return WORKLOADS[code].scales[scale].get(ONCE, rounds) if entrant.group == "peer" else rounds
+def takes_part(entrant: Entrant, code: str, scale: str, number: int, rounds: int) -> bool:
+    """Whether it plays in that round, counted from 0: peers may play in some of them, spread over the run."""
+    plays = rounds
+    if entrant.group == "peer":
+        plays = min(WORKLOADS[code].scales[scale].get(PEERS, rounds), rounds)
+    return number in {turn * rounds // plays for turn in range(plays)}
 
 
 def _python(entrant: Entrant, results: Results, say: Callable[[str], None]) -> str | None:

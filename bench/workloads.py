@@ -8,7 +8,7 @@ W7 (documents) and W8 (admin pages) are scripts of their own, named below.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["ELSEWHERE", "FULL_TABLE", "METRICS", "ONCE", "WORKLOADS", "Metric", "Workload"]
+__all__ = ["ELSEWHERE", "FULL_TABLE", "METRICS", "PEERS", "WORKLOADS", "Metric", "Workload"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ def _milliseconds(*names: str) -> tuple[Metric, ...]:
     return tuple(Metric(name=name, unit="ms", better="lower") for name in names)
 
 
-#: In how many rounds the peers take part, where a turn takes a minute and its result is a ratio within it.
-ONCE = "rounds of peers"
+#: In how many rounds the peers take part at the most: where a turn takes a minute and its result is a ratio within it, in one.
+PEERS = "rounds of peers"
 #: W3's figures, in the order in which its table is filled. At scale `tiny` the tables are smaller than the names say.
 FULL_TABLE = ("10 k due", "100 k due", "1 M due", "1 M due, no statistics", "beside an old snapshot")
 DUE = [10_000, 100_000, 1_000_000]
@@ -56,7 +56,7 @@ WORKLOADS = {
             ),
             scales={
                 "tiny": {"n": 20, "processes": [1, 4], "alone": 5},
-                "small": {"n": 400, "processes": [1, 2, 4], "alone": 60},
+                "small": {"n": 400, "processes": [1, 2, 4], "alone": 60, PEERS: 3},
                 "full": {"n": 2_000, "processes": [1, 2, 4], "alone": 500},
             },
         ),
@@ -80,7 +80,7 @@ WORKLOADS = {
             metrics=_rates(*FULL_TABLE, unit="runs/s"),
             scales={
                 "tiny": {"n": 50, "due": [5_000, 10_000, 50_000], "settled": 50_000, "snapshot": 1, "seconds": 2},
-                "small": {"n": 1_000, "due": DUE, "settled": 1_000_000, "snapshot": 15, "seconds": 4, ONCE: 1},
+                "small": {"n": 1_000, "due": DUE, "settled": 1_000_000, "snapshot": 15, "seconds": 4, PEERS: 1},
                 "full": {"n": 5_000, "due": DUE, "settled": 10_000_000, "snapshot": 60, "seconds": 20},
             },
         ),
@@ -92,7 +92,7 @@ WORKLOADS = {
             metrics=_milliseconds("100 runs resumed"),
             scales={
                 "tiny": {"interrupted": 100, "settled": 10_000},
-                "small": {"interrupted": 100, "settled": 1_000_000, ONCE: 1},
+                "small": {"interrupted": 100, "settled": 1_000_000, PEERS: 1},
                 "full": {"interrupted": 100, "settled": 1_000_000},
             },
         ),
@@ -102,7 +102,7 @@ WORKLOADS = {
             item="start a run in one process; a waiting worker in another takes its first step",
             floor="psycopg",
             metrics=_milliseconds("p50", "p99"),
-            scales={"tiny": {"n": 5}, "small": {"n": 100, ONCE: 1}, "full": {"n": 300}},
+            scales={"tiny": {"n": 5}, "small": {"n": 100, PEERS: 1}, "full": {"n": 300}},
         ),
         Workload(
             code="W6",
@@ -110,7 +110,7 @@ WORKLOADS = {
             item="kill the process that is inside a step; start a new one; wait until the run is settled",
             floor="psycopg",
             metrics=_milliseconds("p50", "longest"),
-            scales={"tiny": {"n": 1}, "small": {"n": 5, ONCE: 1}, "full": {"n": 20}},
+            scales={"tiny": {"n": 1}, "small": {"n": 5, PEERS: 1}, "full": {"n": 20}},
         ),
         Workload(
             code="W9",
