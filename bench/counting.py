@@ -128,7 +128,11 @@ def server_counters(url: str) -> ServerCounters:
             log = connection.execute("SELECT pg_read_binary_file('log')").fetchone()[0].decode(errors="replace")
         except psycopg.Error:
             return ServerCounters(statements=None, commits=commits[0], wal=wal[0])
-    # A message of two statements is one line.
-    lines = rf"^db={re.escape(name)} LOG:  (?:statement|execute [^:]*):( (?:BEGIN|COMMIT AND CHAIN); )?"
-    statements = sum(1 + bool(two) for two in re.findall(lines, log, re.MULTILINE))
+    lines = rf"^db={re.escape(name)} LOG:  (?:statement|execute [^:]*): (.*)"
+    statements = sum(map(_statements_in, re.findall(lines, log, re.MULTILINE)))
     return ServerCounters(statements=statements, commits=commits[0], wal=wal[0])
+
+
+def _statements_in(line: str) -> int:
+    """How many a message has: one, and those that begin a transaction in the same one, or end one in the middle of it."""
+    return 1 + line.startswith(("BEGIN; ", "COMMIT AND CHAIN; ")) + 2 * line.count("; COMMIT AND CHAIN; ")

@@ -102,7 +102,9 @@ def _all() -> Iterator[Target]:
         yield Target(says=f"PgQueuer, batches, {count}", bound=1, seen=_over("W2", count, "PgQueuer"), **batch)
         says = f"in batches, {count}"
         yield Target(says=says, bound=10_000, unit=" messages/s", seen=_figure("W2", count), **batch)
-    yield Target(code="W2", says="COPY, enqueue in bulk", bound=0.5, seen=_over("W2", "enqueue", "psycopg in hundreds"))
+    # Who drains in batches posts as many messages as the floor that copies; the others a quarter of that.
+    many = {"code": "W2", "ours": (BATCH, DEFAULT)}
+    yield Target(says="COPY, enqueue in bulk", bound=0.5, seen=_over("W2", "enqueue", "psycopg in hundreds"), **many)
     for metric in ("1 M due", "1 M due, no statistics"):
         says = f"the cost with 10 k due, {metric}"
         yield Target(code="W3", says=says, bound=1.2, at_most=True, seen=_dearer(metric))

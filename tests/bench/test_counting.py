@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection, transaction
 
-from bench.counting import cost_of
+from bench.counting import _statements_in, cost_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -36,3 +36,17 @@ def test_a_statement_of_its_own_is_one_commit_and_a_rollback_is_none(table):
 
     assert (cost.statements, cost.commits) == (5, 1)
     assert any("INSERT INTO bench_counted VALUES (1)" in text for text in cost.sent)
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("SELECT 1", 1),
+        ("COMMIT", 1),
+        ("BEGIN; EXECUTE a (1)", 2),
+        ("COMMIT AND CHAIN; EXECUTE a (1)", 2),
+        ("BEGIN; EXECUTE a (1); COMMIT AND CHAIN; EXECUTE b (1)", 4),
+    ],
+)
+def test_a_line_of_the_servers_log_counts_as_many_statements_as_its_message_had(line, count):
+    assert _statements_in(line) == count
