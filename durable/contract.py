@@ -43,7 +43,7 @@ from django.db.models import (
     Q,
     QuerySet,
     TextField,
-)  # fmt: skip
+)
 from django.db.models.functions import Least, Now
 
 from . import cursors

@@ -67,7 +67,7 @@ WATCHING = "tests/polling/test_watching.py"
 AHEAD = "tests/outbox/test_begun_ahead.py"
 PREPARED_PLANS = "tests/durable/test_prepared.py"
 CHAIN = "tests/durable/test_chain.py"
-AHEAD = "tests/durable/test_begun_ahead.py"
+AT_ONCE = "tests/durable/test_begun_ahead.py"
 HEALING = "tests/plans/test_healing.py"
 DECIDING = "tests/plans/test_deciding.py"
 ALL = "states=(*claim.machine.open, *claim.machine.terminal)"
@@ -334,15 +334,15 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "if not blocks:",
         f"{HEARTBEAT}::test_a_lease_is_renewed_at_a_third_of_it_while_an_external_step_works",
     ),
-    "a run begun ahead and not put down": _in("starting", "        stepping.put_down()", "        pass", AHEAD),
+    "a run begun ahead and not put down": _in("starting", "        stepping.put_down()", "        pass", AT_ONCE),
     "a key that is taken and a run begun all the same": _in(
-        "opening", "_changed(written, self._connection) > 0", "True", AHEAD
+        "opening", "_changed(written, self._connection) > 0", "True", AT_ONCE
     ),
     "what a run does on its start left out ahead": _in(
-        "starting", "if model.on_start is _nothing(model):", "if True:", AHEAD
+        "starting", "if model.on_start is _nothing(model):", "if True:", AT_ONCE
     ),
     "an external step begun as if it were the database's": _in(
-        "stepping", "if not steps or steps[0].external is not None:", "if not steps:", AHEAD
+        "stepping", "if not steps or steps[0].external is not None:", "if not steps:", AT_ONCE
     ),
     "a quote in a value that goes with a name": _in("prepared", """and "'" not in value """, "", PREPARED_PLANS),
     "a backslash in a value that goes with a name": _in("prepared", """and "\\\\" not in value """, "", PREPARED_PLANS),
