@@ -56,13 +56,13 @@ class Chain:
         if not self.is_begun:
             self._leave(kind, error, traceback)
 
-    def begin_ahead(self, send: Callable[[], tuple[bool, bool] | None]) -> bool | None:
+    def begin_ahead(self, send: Callable[[], tuple[bool | None, bool]]) -> bool | None:
         """
         Begin the first transaction before its block, with what goes before it.
 
         Args:
-            send: called where nobody looks on. Returns whether that was written and whether the transaction is begun, with
-                its receipt; or None where it did nothing. Raises what a COMMIT would.
+            send: called where nobody looks on. Returns whether that was written, None where it did nothing, and whether
+                the transaction is begun, with its receipt. Raises what a COMMIT would.
 
         Returns:
             Whether that was written. None: nothing was sent.
@@ -75,14 +75,13 @@ class Chain:
             return None
         self.__enter__()
         try:
-            done = send()
+            written, self.is_begun = send()
         except BaseException as refused:
             self._leave(type(refused), refused, refused.__traceback__)
             raise
-        self.is_begun = done is not None and done[1]
         if not self.is_begun:
             self._leave(None, None, None)
-        return None if done is None else done[0]
+        return written
 
     def close(self) -> None:
         """Roll back a transaction that was begun for a step that is not done after all."""

@@ -371,7 +371,7 @@ class Claim:
 
     def write_ahead(
         self, connection: Any, insertion: tuple[str, Sequence[Any]], changes: Mapping[str, Any], *, unless: str
-    ) -> tuple[bool, bool] | None:
+    ) -> tuple[bool | None, bool]:
         """
         Insert the run, and begin the next transaction with a receipt of it, in one message. See `cursors.write_ahead`.
 

@@ -71,7 +71,7 @@ def chain(connection: Any, sql: str, params: Sequence[Any]) -> bool:
 
 def write_ahead(
     connection: Any, before: tuple[str, Sequence[Any]], statement: tuple[str, Sequence[Any]]
-) -> tuple[bool, bool] | None:
+) -> tuple[bool | None, bool]:
     """
     Carry out one statement as its own transaction, and begin the next with another, in one message.
 
@@ -83,15 +83,17 @@ def write_ahead(
         statement: likewise of the other.
 
     Returns:
-        Whether the first wrote anything, and whether the next transaction is begun. None: nothing was done, as they are not
-        sent often enough for that yet.
+        Whether the first wrote anything, and whether the next transaction is begun. None and False: nothing was done, as one
+        of them is to be given a name first.
 
     Raises:
         django.db.Error: the first was not carried out; or the connection is lost, and whether it was is not known.
     """
     with connection.wrap_database_errors:
         kept = _kept(connection)
-        return kept.names.write_ahead(kept.opener, kept.merging, before, statement) if kept.opener.is_next() else None
+        if not kept.opener.is_next():
+            return None, False
+        return kept.names.write_ahead(kept.opener, kept.merging, before, statement)
 
 
 def rows(connection: Any, sql: str, params: Sequence[Any], *, often: bool = False) -> list[tuple[Any, ...]]:

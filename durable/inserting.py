@@ -8,7 +8,7 @@ says ON CONFLICT DO NOTHING, which the ORM offers for bulk inserts only, without
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db import connections, models
@@ -18,13 +18,20 @@ from . import cursors
 from .clock import later_sql, now_sql, seconds_param
 from .contract import Machine
 
-__all__ = ["alike", "insert", "insert_many", "inserted", "insertion"]
+__all__ = ["alike", "insert", "insert_many"]
 
 #: Columns the database fills in from its own clock.
 _NOW = ("created_at", "updated_at", "due_at")
 
 
-def insert(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO NOTHING") -> bool:
+def insert(
+    run: Any,
+    using: str,
+    *,
+    lease: float | None,
+    on_conflict: str = "DO NOTHING",
+    ahead: Callable[[tuple[str, list[Any]]], bool | None] | None = None,
+) -> bool:
     """
     Insert a new run, due now. Return False, and change nothing, if its key or its place in flight is taken.
 
@@ -33,18 +40,11 @@ def insert(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO 
         using: the database alias; inside or outside a transaction.
         lease: seconds, for a run that is born claimed; None for one that waits for a claimer.
         on_conflict: "DO NOTHING", or "" for the database's own error.
+        ahead: sends the SQL and its parameters together with what follows them, and returns whether the run is inserted;
+            or None where it sent nothing, and the INSERT goes by itself.
 
     The columns that the database fills in are read from the row when somebody asks for them.
     """
-    statement = insertion(run, using, lease=lease, on_conflict=on_conflict)
-    made = cursors.write(connections[using], *statement, often=True) == 1
-    if made:
-        inserted(run, using)
-    return made
-
-
-def insertion(run: Any, using: str, *, lease: float | None, on_conflict: str = "DO NOTHING") -> tuple[str, list[Any]]:
-    """Return what `insert` sends: the SQL and its parameters."""
     connection = connections[using]
     model: Any = type(run)
     names: list[str] = []
@@ -58,14 +58,16 @@ def insertion(run: Any, using: str, *, lease: float | None, on_conflict: str = "
     if lease is not None:
         params.append(seconds_param(lease))
     step_names = getattr(run, "step_names", "")
-    return _insert_sql(model, connection.vendor, tuple(names), lease is not None, step_names, on_conflict), params
-
-
-def inserted(run: Any, using: str) -> None:
-    """Let the instance know that its row was made."""
-    run._state.db, run._state.adding = using, False
-    for name in (*_NOW, "lease_expires_at"):
-        run.__dict__.pop(name, None)
+    sql = _insert_sql(model, connection.vendor, tuple(names), lease is not None, step_names, on_conflict)
+    made = None if ahead is None else ahead((sql, params))
+    if made is None:
+        made = cursors.write(connection, sql, params, often=True) == 1
+    run._state.db = using
+    run._state.adding = not made
+    if made:
+        for name in (*_NOW, "lease_expires_at"):
+            run.__dict__.pop(name, None)
+    return made
 
 
 def insert_many(

@@ -4,7 +4,7 @@ Posted: what `post_many` returns. Thousands of messages, each made into an insta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from uuid import UUID
 
@@ -17,9 +17,8 @@ _OF_THE_DATABASE = ("created_at", "updated_at", "due_at", "lease_expires_at")
 
 if TYPE_CHECKING:
     _Messages = Sequence[Message]
-    _Drafts = Sequence["Draft"]
 else:
-    _Messages = _Drafts = Sequence
+    _Messages = Sequence
 
 
 class Draft(NamedTuple):
@@ -32,7 +31,7 @@ class Draft(NamedTuple):
     ordinal: int  # its place among those of its ordering key
 
 
-class Drafts(_Drafts):
+class Drafts:
     """Drafts that are made when they are looked at, from a list of each of their parts."""
 
     def __init__(self, *parts: Sequence[Any]) -> None:
@@ -41,19 +40,14 @@ class Drafts(_Drafts):
     def __len__(self) -> int:
         return len(self._parts[0])
 
-    @overload
-    def __getitem__(self, place: int) -> Draft: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Draft]: ...
-    def __getitem__(self, place: int | slice) -> Draft | Sequence[Draft]:
-        parts: Iterator[Any] = (part[place] for part in self._parts)
-        return Drafts(*parts) if isinstance(place, slice) else Draft._make(parts)
+    def __getitem__(self, place: int) -> Draft:
+        return Draft._make(part[place] for part in self._parts)
 
 
 class Posted(_Messages):
     """Messages of one topic in the order in which they were posted. Equal to a list of the same messages."""
 
-    def __init__(self, topic: str, using: str, found: Sequence[Draft | Message]) -> None:
+    def __init__(self, topic: str, using: str, found: list[Draft | Message] | Drafts) -> None:
         self._topic, self._using, self._found = topic, using, found
         self._instances: dict[int, Message] = {}
 

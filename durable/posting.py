@@ -53,7 +53,7 @@ def post_all(
     ordinals = _line_up(topic, places, alias)
     if _may_be_copied(len(bodies), names, due_in, alias):
         ids = _copy(topic, bodies, places, ordinals, alias)
-        found: Sequence[Draft | Message] = Drafts(ids, ids, bodies, places, ordinals)
+        found: list[Draft | Message] | Drafts = Drafts(ids, ids, bodies, places, ordinals)
     else:
         ids = uuid7_texts(len(bodies))
         keys = ids if names is None else [own if name is None else name for own, name in zip(ids, names, strict=True)]

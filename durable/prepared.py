@@ -98,15 +98,16 @@ class Names:
 
     def write_ahead(
         self, opener: Opener, cursor: Any, before: tuple[str, Sequence[Any]], statement: tuple[str, Sequence[Any]]
-    ) -> tuple[bool, bool] | None:
+    ) -> tuple[bool | None, bool]:
         """
         Carry out one statement, and begin the next transaction with another. See `Opener.send_ahead`.
 
-        Nothing is done, and None returned, where one of them is to be given a name, or has lost it: sent by itself it gets one.
+        Nothing is done, and None and False returned, where one of them is to be given a name, which it gets when it is sent
+        by itself, or has lost it.
         """
         both = [(self._named[sql], sql, params) for sql, params in (before, statement)]
         if any(self._is_due(named) for named, _, _ in both):
-            return None
+            return None, False
         for named, _, _ in both:
             named.times += 1
         texts = [self._text(cursor, named, sql, params) for named, sql, params in both]
@@ -117,7 +118,7 @@ class Names:
                 raise
             self.gives = False
             cursor.connection.rollback()
-            return None
+            return None, False
 
     def _text(self, cursor: Any, named: _Named, sql: str, params: Sequence[Any]) -> str:
         if named.name and self.gives:

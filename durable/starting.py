@@ -20,7 +20,7 @@ from .conf import setting
 from .contract import Claim
 from .effects import outside_transaction
 from .errors import AlreadyInFlight, InsideTransaction, KeyConflict
-from .inserting import insert, inserted, insertion
+from .inserting import insert
 from .owner import current
 from .run import canonical, storable
 
@@ -58,13 +58,7 @@ def start_and_run(model: type[Any], alias: str | None, key: str | None, fields: 
     claim = Claim(model, using=using, pk=run.pk, fence=run.fence, owner=run.owner, lease=lease)
     stepping = run.stepping(claim)
     try:
-        made = None
-        if model.on_start is _nothing(model):
-            made = stepping.begin_ahead(insertion(run, using, lease=lease))
-        if made is None:
-            made = _record(run, using, lease=lease)
-        elif made:
-            inserted(run, using)
+        made = _record(run, using, lease=lease, ahead=stepping.begin_ahead)
         if made:
             attempt(run, claim)
     finally:
@@ -119,9 +113,9 @@ def _new(model: type[Any], key: str | None, fields: dict[str, Any]) -> Any:
     return run
 
 
-def _record(run: Any, using: str, lease: float | None, on_conflict: str = "DO NOTHING") -> bool:
+def _record(run: Any, using: str, lease: float | None, on_conflict: str = "DO NOTHING", ahead: Any = None) -> bool:
     if type(run).on_start is _nothing(type(run)):
-        return insert(run, using, lease=lease, on_conflict=on_conflict)
+        return insert(run, using, lease=lease, on_conflict=on_conflict, ahead=ahead)
     with transaction.atomic(using=using):
         made = insert(run, using, lease=lease, on_conflict=on_conflict)
         if made:

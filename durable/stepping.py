@@ -80,11 +80,14 @@ class Stepping:
         steps = list(type(self.job).steps().values())
         if not steps or steps[0].external is not None:
             return None
-        first = steps[0]
-        claim, connection = self.claim, self._chain.connection
-        claim.deadline = time.monotonic() + self._seconds_for(first)
-        stamp = self._stamp(first, claim, None, last=len(steps) == 1)
-        return self._chain.begin_ahead(lambda: claim.write_ahead(connection, insertion, stamp, unless=first.column))
+        first, claim, connection = steps[0], self.claim, self._chain.connection
+
+        def send() -> tuple[bool | None, bool]:
+            claim.deadline = time.monotonic() + self._seconds_for(first)
+            stamp = self._stamp(first, claim, None, last=len(steps) == 1)
+            return claim.write_ahead(connection, insertion, stamp, unless=first.column)
+
+        return self._chain.begin_ahead(send)
 
     def put_down(self) -> None:
         """Roll back what was begun for a step that is not done after all."""

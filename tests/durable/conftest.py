@@ -1,5 +1,6 @@
 """What every test of `durable` finds: a process without hooks, and short words for the effects of a run."""
 
+import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -8,7 +9,7 @@ from hypothesis import settings
 from tests.app.models import Effect
 from tests.app.orders import HOOKS
 
-from .actors import Forked
+from .actors import Forked, url_of
 
 #: A busy machine is no bug: examples are not timed. What fails is printed so that it can be played again.
 settings.register_profile("suite", deadline=None, max_examples=60, print_blob=True)
@@ -61,3 +62,10 @@ def reconcile(capsys):
         return code, capsys.readouterr().out
 
     return run
+
+
+@pytest.fixture
+def beside(db):
+    """Another session's look at the database."""
+    with psycopg.connect(url_of(connection.settings_dict["NAME"]), autocommit=True) as other:
+        yield lambda sql, *params: other.execute(sql, params).fetchall()

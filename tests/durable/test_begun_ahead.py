@@ -1,8 +1,7 @@
 """Begun ahead: the INSERT of a run that is carried out at once, and its first receipt, are one message."""
 
-import psycopg
 import pytest
-from django.db import DatabaseError, IntegrityError, connection
+from django.db import IntegrityError, connection
 
 from bench.counting import cost_of
 from durable import heartbeat
@@ -10,7 +9,6 @@ from durable.prepared import _AFTER
 from tests.app import models
 from tests.app.models import Account, Closing, Effect, Errand, Posting
 
-from .actors import url_of
 from .marks import commits
 
 pytestmark = [commits, pytest.mark.postgres]
@@ -25,23 +23,16 @@ def connected(db):
 
 
 @pytest.fixture
-def beside(db):
-    """Another session's look at the database."""
-    with psycopg.connect(url_of(connection.settings_dict["NAME"]), autocommit=True) as other:
-        yield lambda sql, *params: other.execute(sql, params).fetchall()
-
-
-@pytest.fixture
 def refusing():
-    """Let the database refuse what a trigger's condition says, until the test is over."""
+    """Let the database refuse what a trigger's condition says, there and then or at the commit, until the test is over."""
 
-    def refuse(when):
+    def refuse(when, trigger="TRIGGER"):
         with connection.cursor() as cursor:
             cursor.execute(
                 "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
                 "$$ BEGIN RAISE EXCEPTION 'refused here' USING ERRCODE = 'check_violation'; END $$"
             )
-            cursor.execute(f"CREATE TRIGGER refusing BEFORE {when} EXECUTE FUNCTION refuse()")
+            cursor.execute(f"CREATE {trigger} refusing {when} EXECUTE FUNCTION refuse()")
 
     yield refuse
     with connection.cursor() as cursor:
@@ -78,7 +69,8 @@ def test_while_its_first_step_runs_others_see_the_run_without_a_receipt(beside, 
 
     def effect(job, name):
         happened(job, name)
-        seen.append(rows(beside)) if name == "one" else None
+        if name == "one":
+            seen.append(rows(beside))
 
     monkeypatch.setattr(models, "effect", effect)
 
@@ -103,7 +95,7 @@ def test_a_key_that_is_taken_begins_nothing(beside):
 
 
 def test_an_insert_that_the_database_refuses_is_the_callers_error_and_leaves_nothing(beside, refusing):
-    refusing("INSERT ON app_errand FOR EACH ROW")
+    refusing("BEFORE INSERT ON app_errand FOR EACH ROW")
 
     with pytest.raises(IntegrityError, match="refused here"):
         Errand.objects.run()
@@ -112,29 +104,18 @@ def test_an_insert_that_the_database_refuses_is_the_callers_error_and_leaves_not
     assert idle()
 
 
-def test_an_insert_that_is_refused_at_its_commit_is_the_callers_error_and_leaves_nothing(beside):
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RAISE EXCEPTION 'refused late'; END $$"
-        )
-        cursor.execute(
-            "CREATE CONSTRAINT TRIGGER refusing AFTER INSERT ON app_errand DEFERRABLE INITIALLY DEFERRED"
-            " FOR EACH ROW EXECUTE FUNCTION refuse()"
-        )
-    try:
-        with pytest.raises(DatabaseError, match="refused late"):
-            Errand.objects.run()
+def test_an_insert_that_is_refused_at_its_commit_is_the_callers_error_and_leaves_nothing(beside, refusing):
+    refusing("AFTER INSERT ON app_errand DEFERRABLE INITIALLY DEFERRED FOR EACH ROW", "CONSTRAINT TRIGGER")
 
-        assert rows(beside) == []
-        assert idle()
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP TRIGGER refusing ON app_errand")
+    with pytest.raises(IntegrityError, match="refused here"):
+        Errand.objects.run()
+
+    assert rows(beside) == []
+    assert idle()
 
 
 def test_a_first_receipt_that_the_database_refuses_is_that_steps_failure_on_a_run_that_is_there(beside, refusing):
-    refusing("UPDATE ON app_errand FOR EACH ROW WHEN (NEW.one_at IS NOT NULL)")
+    refusing("BEFORE UPDATE ON app_errand FOR EACH ROW WHEN (NEW.one_at IS NOT NULL)")
 
     job = Errand.objects.run()
 

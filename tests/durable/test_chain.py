@@ -11,7 +11,6 @@ from durable.contract import Taking, claim
 from tests.app import models
 from tests.app.models import Effect, Errand
 
-from .actors import url_of
 from .marks import commits
 
 pytestmark = [commits, pytest.mark.postgres]
@@ -32,13 +31,6 @@ def steps(monkeypatch):
         monkeypatch.setattr(models, "effect", effect)
 
     return do
-
-
-@pytest.fixture
-def beside(db):
-    """Another session's look at the database."""
-    with psycopg.connect(url_of(connection.settings_dict["NAME"]), autocommit=True) as other:
-        yield lambda sql, *params: other.execute(sql, params).fetchall()
 
 
 def receipts(beside, job):

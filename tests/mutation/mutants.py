@@ -339,7 +339,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "opening", "_changed(written, self._connection) > 0", "True", AT_ONCE
     ),
     "what a run does on its start left out ahead": _in(
-        "starting", "if model.on_start is _nothing(model):", "if True:", AT_ONCE
+        "starting", "if type(run).on_start is _nothing(type(run)):", "if True:", AT_ONCE
     ),
     "an external step begun as if it were the database's": _in(
         "stepping", "if not steps or steps[0].external is not None:", "if not steps:", AT_ONCE
